@@ -2,7 +2,14 @@ import { type Position } from '../kernel/event';
 import { type EventLog } from '../kernel/event-log';
 import { type Generation, NoGeneration, type ReadStore, targetOf } from '../kernel/read-store';
 import { nameOf, standbysAmong } from '../projector/generations';
-import { type Notes, type ProjectorNote, readNotes, removeNote, writeNote } from '../projector/notes';
+import {
+  type Notes,
+  type ProjectorNote,
+  readNotes,
+  readNotesOf,
+  removeNote,
+  writeNote,
+} from '../projector/notes';
 import { countParked } from '../projector/parked';
 import { type Projection } from '../projector/projection';
 import { type Clock } from '../runtime/clock';
@@ -83,14 +90,12 @@ export async function readModelStates(
     const now = clock.wall();
     const { projectorLease, rebuildLease } = source;
     const collections = own.map(({ collection }) => collection.name);
+    const kinds = ['paused', 'kept', 'ready', 'rebuild', 'comparison', 'failure'] as const;
+    const notesOf = await readNotesOf(store, kinds, collections);
     const notes = {
       projector: (await readNotes(store, 'projector', [projectorLease.name])).get(projectorLease.name),
-      paused: await readNotes(store, 'paused', collections),
-      kept: await readNotes(store, 'kept', collections),
-      ready: await readNotes(store, 'ready', collections),
-      rebuild: await readNotes(store, 'rebuild', collections),
-      comparison: await readNotes(store, 'comparison', collections),
-      failure: await readNotes(store, 'failure', collections),
+      ...{ paused: notesOf('paused'), kept: notesOf('kept'), ready: notesOf('ready') },
+      ...{ rebuild: notesOf('rebuild'), comparison: notesOf('comparison'), failure: notesOf('failure') },
     };
     const around: StateParts = {
       ...{ log, store, now, notes },

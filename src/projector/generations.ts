@@ -2,7 +2,7 @@ import { Refusal } from '../kernel/fault';
 import { type CollectionSpec, type Generation, type ReadStore } from '../kernel/read-store';
 import { type Clock } from '../runtime/clock';
 import { LeaseHolder } from '../runtime/lease-holder';
-import { readNotes, removeNote, type Standby, writeNote } from './notes';
+import { readNotes, readNotesOf, removeNote, type Standby, writeNote } from './notes';
 import { forgetParked } from './parked';
 import { DOMAIN_LOG, type Projection, type Source } from './projection';
 
@@ -55,7 +55,8 @@ export async function standbysOf(
   projections: readonly { readonly collection: CollectionSpec }[],
 ): Promise<readonly Generation[]> {
   const names = projections.map(({ collection }) => collection.name);
-  const [kept, ready] = [await readNotes(store, 'kept', names), await readNotes(store, 'ready', names)];
+  const notesOf = await readNotesOf(store, ['kept', 'ready'], names);
+  const [kept, ready] = [notesOf('kept'), notesOf('ready')];
   if (kept.size + ready.size === 0) return [];
   const versions = new Map(projections.map(({ collection }) => [collection.name, collection.version]));
   const generations = await store.generations(...new Set([...kept.keys(), ...ready.keys()]));

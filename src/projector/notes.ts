@@ -112,13 +112,31 @@ export async function readNotes<K extends Kind>(
   kind: K,
   names: readonly string[],
 ): Promise<ReadonlyMap<string, Notes[K]>> {
-  if (names.length === 0) return new Map();
-  const ids = new Map(names.map((name) => [idOf(kind, name), name]));
-  const found = await store.get(TARGET, [...ids.keys()]).catch((error: unknown): readonly Found[] => {
-    if (error instanceof NoGeneration) return [];
-    throw error;
-  });
-  return new Map(found.map(({ id, body }) => [ids.get(id) ?? '', JSON.parse(body) as Notes[K]]));
+  return (await readNotesOf(store, [kind], names))(kind);
+}
+
+/** The notes of several kinds in one query; the answer has those of each kind, by name. */
+export async function readNotesOf<K extends Kind>(
+  store: ReadStore,
+  kinds: readonly K[],
+  names: readonly string[],
+): Promise<<Each extends K>(kind: Each) => ReadonlyMap<string, Notes[Each]>> {
+  const ids = kinds.flatMap((kind) => names.map((name) => idOf(kind, name)));
+  const found = ids.length === 0 ? [] : await store.get(TARGET, ids).catch(orNone);
+  const bodies = new Map(found.map(({ id, body }) => [id, body]));
+  return <Each extends K>(kind: Each) => {
+    const notes = new Map<string, Notes[Each]>();
+    for (const name of bodies.size === 0 ? [] : names) {
+      const body = bodies.get(idOf(kind, name));
+      if (body !== undefined) notes.set(name, JSON.parse(body) as Notes[Each]);
+    }
+    return notes;
+  };
+}
+
+function orNone(error: unknown): readonly Found[] {
+  if (error instanceof NoGeneration) return [];
+  throw error;
 }
 
 export async function writeNote<K extends Kind>(

@@ -1,39 +1,46 @@
 /** What belongs to the world, or is made once: processes do not pay for it. */
 const OUTSIDE = /^(Memory|SeenLeases|Simulation|Process|Random|Network|Line|Receivers|Clients|World|Host)/;
 
+const isCollection = (value: unknown): value is Map<unknown, unknown> | Set<unknown> | readonly unknown[] =>
+  value instanceof Map || value instanceof Set || Array.isArray(value);
+
 /**
  * How many entries the maps, sets and lists have that objects keep, by the names of their classes and fields. Where
  * several objects of a class are reached, the sum of all; where they tell their size, that.
  */
-export function censusOf(roots: readonly unknown[]): ReadonlyMap<string, number> {
+export function censusOf(roots: readonly object[]): ReadonlyMap<string, number> {
   const counts = new Map<string, number>();
   const add = (name: string, size: number): void => {
     if (size > 0) counts.set(name, (counts.get(name) ?? 0) + size);
   };
-  const seen = new Set<unknown>();
-  const waiting = [...roots];
-  while (waiting.length > 0) {
-    const next = waiting.pop();
-    if (typeof next !== 'object' || next === null || seen.has(next)) continue;
-    seen.add(next);
-    const { name } = (
-      Object.getPrototypeOf(next) as { readonly constructor: { readonly name: string } } | null
-    )?.constructor ?? { name: 'Object' };
+  const seen = new Set<object>();
+  const waiting: object[] = [];
+  const reach = (values: Iterable<unknown>): void => {
+    for (const value of values)
+      if (typeof value === 'object' && value !== null && !seen.has(value)) {
+        seen.add(value);
+        waiting.push(value);
+      }
+  };
+  reach(roots);
+  for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
+    if (isCollection(next)) {
+      if (next instanceof Map) reach(next.keys());
+      reach(next.values());
+      continue;
+    }
+    const prototype = Object.getPrototypeOf(next) as {
+      readonly constructor: { readonly name: string };
+    } | null;
+    const name = prototype?.constructor.name ?? 'Object';
     // A receiver that was given up is forgotten with its last timer.
     if (OUTSIDE.test(name) || ('isGone' in next && next.isGone === true)) continue;
-    if (next instanceof Map)
-      waiting.push(...(next.keys() as Iterable<unknown>), ...(next.values() as Iterable<unknown>));
-    else if (next instanceof Set || Array.isArray(next)) waiting.push(...(next as Iterable<unknown>));
-    else {
-      const own = (next as { readonly size?: unknown }).size;
-      if (typeof own === 'number') add(`${name}.size`, own);
-      for (const [field, value] of Object.entries(next)) {
-        waiting.push(value);
-        const isCollection = value instanceof Map || value instanceof Set || Array.isArray(value);
-        if (isCollection && name !== 'Object' && typeof own !== 'number')
-          add(`${name}.${field}`, 'size' in value ? value.size : value.length);
-      }
-    }
+    const own = 'size' in next && typeof next.size === 'number' ? next.size : undefined;
+    if (own !== undefined) add(`${name}.size`, own);
+    else if (name !== 'Object')
+      for (const [field, value] of Object.entries(next))
+        if (isCollection(value)) add(`${name}.${field}`, 'size' in value ? value.size : value.length);
+    reach(Object.values(next));
   }
   return counts;
 }

@@ -1,26 +1,30 @@
 import { type ClaimEvent } from '../../src/domain/claims/claim';
 import { type ClaimBatchEvent } from '../../src/domain/claims/claim-batch';
+import { type FeedEvent } from '../../src/domain/products/feed';
 import { type DeliveryRequest } from '../../src/domain/subscriptions/delivery-requests';
 import { type SubscriptionEvent } from '../../src/domain/subscriptions/subscription';
 import { type TransactionEvent } from '../../src/domain/transactions/transaction';
 import { type VoucherEvent } from '../../src/domain/vouchers/voucher';
-import { type Position } from '../../src/kernel/event';
+import { type RecordedEvent } from '../../src/kernel/event';
 import { EngineUnavailable } from '../../src/kernel/event-log';
 import { Fault, Faults } from '../../src/kernel/fault';
 import { NoGeneration } from '../../src/kernel/read-store';
+import { type CategoryEvent, type MappingEvent } from '../../src/network/events';
 import { type Api, type Host } from './host';
 import { Random } from './random';
 import { type Say, type Simulation } from './simulation';
 
-/** An event that somebody may have asked for. */
-export type Happened = (
-  ClaimBatchEvent | ClaimEvent | DeliveryRequest | SubscriptionEvent | TransactionEvent | VoucherEvent
-) & {
-  readonly stream: string;
-  readonly position: Position;
-  /** When it was appended (ms). */
+/** `time`: when it was appended (ms). */
+export type InLog = Pick<RecordedEvent, 'id' | 'stream' | 'revision' | 'position'> & {
   readonly time: number;
 };
+
+/** An event that somebody may have asked for. */
+export type Happened = InLog &
+  (
+    | (ClaimBatchEvent | ClaimEvent | DeliveryRequest | SubscriptionEvent | TransactionEvent | VoucherEvent)
+    | (CategoryEvent | FeedEvent | MappingEvent)
+  );
 
 interface Asks<What, Event> {
   isIt(what: What, event: Event): boolean;

@@ -31,6 +31,24 @@ export interface HostShape {
   readonly store: number;
 }
 
+/** A way to run processes on machines. */
+export interface Shape {
+  readonly hosts: readonly HostShape[];
+  /** They share its clock, are suspended together, and know who is gone. Otherwise each has a machine of its own. */
+  readonly isOneMachine: boolean;
+}
+
+export function shapeOf(random: Random): Shape {
+  const stores = random.chance(0.3) ? 2 : 1;
+  const hosts = Array.from({ length: Math.max(stores, random.pick([1, 2, 2, 3, 3, 4])) }, (_, at) => {
+    const some = ROLES.filter(() => random.chance(0.6));
+    // Each store has a process that does everything.
+    const roles = at < stores || some.length === 0 || random.chance(0.4) ? ROLES : some;
+    return { roles, store: at % stores };
+  });
+  return { hosts, isOneMachine: random.chance(0.5) };
+}
+
 /** What remains when processes end. */
 export interface Disks {
   readonly log: MemoryEvents;

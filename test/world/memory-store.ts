@@ -12,7 +12,6 @@ import {
   type GroupSearch,
   GROUPS_CHARACTERS,
   type Page,
-  nothingSpent,
   type QueryOptions,
   QueryTooLong,
   type Results,
@@ -61,12 +60,14 @@ interface Row extends Document {
 
 /** One generation of a collection. */
 class Table {
-  readonly rows = new Map<string, Row>();
-  readonly removed = new Map<string, Position>();
+  rows = new Map<string, Row>();
+  removed = new Map<string, Position>();
   readonly declaration: Declaration;
   state: Generation['state'] = 'building';
   isFinished = false;
   checkpoint = START;
+  /** Its rows are those of a copy too. */
+  private isShared = false;
 
   constructor(
     readonly spec: CollectionSpec,
@@ -76,11 +77,8 @@ class Table {
   }
 
   copy(): Table {
-    const copy = new Table(this.spec, this.number);
-    for (const [id, row] of this.rows) copy.rows.set(id, row);
-    for (const [id, version] of this.removed) copy.removed.set(id, version);
-    const { state, isFinished, checkpoint } = this;
-    return Object.assign(copy, { state, isFinished, checkpoint });
+    this.isShared = true;
+    return Object.assign(Object.create(Table.prototype) as Table, this);
   }
 
   get generation(): Generation {
@@ -92,6 +90,8 @@ class Table {
     for (const one of writes)
       if ('put' in one) this.declaration.check(one.put);
       else checkId(one.remove);
+    if (this.isShared && writes.length > 0)
+      [this.rows, this.removed, this.isShared] = [new Map(this.rows), new Map(this.removed), false];
     for (const one of writes) {
       const id = 'put' in one ? one.put.id : one.remove;
       const before = this.rows.get(id)?.version ?? this.removed.get(id) ?? START;
@@ -125,8 +125,8 @@ export class MemoryCollections {
   readonly seen = new WeakMap<AbortSignal, (readonly Document[])[]>();
   tables: Table[] = [];
   numbers = 0;
+  writes = 0;
   private synced: readonly Table[] = [];
-  private writes = 0;
 
   /** `syncEvery`: after how many writes everything is flushed to the disk. */
   constructor(private readonly syncEvery = Infinity) {}
@@ -142,23 +142,21 @@ export class MemoryCollections {
     this.tables = this.synced.map((table) => table.copy());
   }
 
-  /** The documents of a collection that queries see. */
+  /** What queries see of a collection. */
+  live(name: string): Table | undefined {
+    return this.tables.findLast(({ spec, state }) => spec.name === name && state === 'live');
+  }
+
   documentsOf(collection: string): ReadonlyMap<string, Document> {
-    return (
-      this.tables.find(({ spec, state }) => spec.name === collection && state === 'live')?.rows ?? new Map()
-    );
+    return this.live(collection)?.rows ?? new Map();
   }
 
   /** What operators have paused, by the names of read models and their live generations: up to where it has the log. */
   get paused(): ReadonlyMap<string, Position> {
-    const paused = [...this.documentsOf('read-models').keys()].flatMap(
-      (note) => /^paused (.*)$/.exec(note)?.[1] ?? [],
-    );
+    const notes = [...this.documentsOf('read-models').keys()];
+    const names = notes.flatMap((note) => /^paused (.*)$/.exec(note)?.[1] ?? []);
     return new Map(
-      paused.map((name) => {
-        const live = this.tables.find(({ spec, state }) => spec.name === name && state === 'live');
-        return [`${name} ${live?.number ?? ''}`, live?.checkpoint ?? START];
-      }),
+      names.map((name) => [`${name} ${this.live(name)?.number ?? ''}`, this.live(name)?.checkpoint ?? START]),
     );
   }
 
@@ -167,24 +165,15 @@ export class MemoryCollections {
     projections: readonly { readonly collection: CollectionSpec }[],
     position: Position,
   ): string | undefined {
-    const tables = new Map(
-      this.tables.filter(({ state }) => state === 'live').map((table) => [table.spec.name, table]),
-    );
-    return projections
-      .map(({ collection }) => collection.name)
-      .find((name) => (tables.get(name)?.checkpoint ?? '') < position);
+    const names = projections.map(({ collection }) => collection.name);
+    return names.find((name) => (this.live(name)?.checkpoint ?? '') < position);
   }
 
   table({ collection, generation }: Target): Table {
-    let found: Table | undefined;
-    for (const table of this.tables)
-      if (
-        generation === undefined
-          ? table.state === 'live' && table.spec.name === collection
-          : table.number === generation
-      )
-        found = table;
-    if (found?.spec.name !== collection) found = undefined;
+    const found =
+      generation === undefined
+        ? this.live(collection)
+        : this.tables.find(({ spec, number }) => number === generation && spec.name === collection);
     if (found === undefined)
       throw new NoGeneration({ collection, ...(generation === undefined ? {} : { generation }) });
     return found;
@@ -242,9 +231,9 @@ export class MemoryStore extends ReadStore {
   }
 
   async generations(...collections: readonly string[]): Promise<readonly Generation[]> {
-    return this.open()
-      .tables.filter(({ spec }) => collections.includes(spec.name))
-      .map((table) => table.generation);
+    const names = new Set(collections);
+    const tables = this.open().tables.filter(({ spec }) => names.has(spec.name));
+    return tables.map((table) => table.generation);
   }
 
   async size({ collection, number }: Generation): Promise<number> {
@@ -447,16 +436,13 @@ export class MemoryStore extends ReadStore {
     return table;
   }
 
-  private within<Answer>(
-    { signal, timeLimit = Infinity, spent = nothingSpent() }: QueryOptions,
-    work: () => Answer,
-  ): Answer {
+  private within<Answer>({ signal, timeLimit = Infinity, spent }: QueryOptions, work: () => Answer): Answer {
     signal?.throwIfAborted();
-    const [before = 0] = spent;
     const began = this.now();
     const answer = work();
-    spent[0] = before + this.now() - began;
-    if (spent[0] > timeLimit) throw new QueryTooLong(timeLimit);
+    const ms = (spent?.[0] ?? 0) + this.now() - began;
+    if (spent !== undefined) spent[0] = ms;
+    if (ms > timeLimit) throw new QueryTooLong(timeLimit);
     return answer;
   }
 }

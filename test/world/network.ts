@@ -58,6 +58,8 @@ export class Network {
   readonly troubles: Trouble[] = [];
   /** Grows with each power failure: what was on its way then does not arrive. */
   epoch = 0;
+  /** When the last call that is under way is answered, or fails (ms). */
+  busyUntil = 0;
   /** Until when a process does not reach an engine, and whether it learns that at once. */
   private readonly cuts = new Map<string, { readonly until: number; readonly isRefused: boolean }>();
 
@@ -152,7 +154,7 @@ class Line {
   private async cutOff({ isRefused }: { readonly isRefused: boolean }): Promise<never> {
     this.network.faults['cut off'] += 1;
     const ms = this.random.time(PATIENCE_MS.least, PATIENCE_MS.most);
-    if (!isRefused) await this.network.simulation.pause(ms, this.process);
+    if (!isRefused) await this.underWay(ms, this.process);
     throw this.unavailable();
   }
 
@@ -170,7 +172,7 @@ class Line {
       this.network.say(() => `${this.engine}.${method} by ${process.name} is ${fate}`);
     }
     // On the way it belongs to no process: what was sent takes effect although the sender was killed.
-    await simulation.pause(random.time(1, 2_000));
+    await this.underWay(random.time(1, 2_000));
     const takesEffect =
       fate === 'slow' ||
       fate === 'lost after it took effect' ||
@@ -182,10 +184,16 @@ class Line {
         ? random.between(PATIENCE_MS.most, 3 * PATIENCE_MS.most)
         : random.time(1, 2_000);
     if (trouble !== undefined) trouble.until = simulation.now + ms;
-    await simulation.pause(ms, process);
+    await this.underWay(ms, process);
     if (answer === undefined || fate !== 'slow') throw this.unavailable();
     if ('error' in answer) throw answer.error;
     return answer.value;
+  }
+
+  private underWay(ms: number, process?: Process): Promise<void> {
+    const { network } = this;
+    network.busyUntil = Math.max(network.busyUntil, network.simulation.now + ms);
+    return network.simulation.pause(ms, process);
   }
 
   private async *iteration(

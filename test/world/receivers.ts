@@ -27,6 +27,8 @@ const ATTEMPT_MS = 15_000;
 /** The other ends of all messages: they remember everything. */
 export class Receivers {
   readonly all: Received[] = [];
+  /** Grows whenever anything of that changes. */
+  changes = 0;
   private readonly moods = new Map<string, { readonly mood: Mood; readonly until: number }>();
   /** Until when processes cannot send anything. */
   private readonly without = new Map<string, number>();
@@ -82,11 +84,13 @@ export class Receivers {
       ...{ ended: undefined, end: undefined, isAccepted: false },
     };
     this.all.push(received);
+    this.changes += 1;
     this.say(() => `${process.name} sends ${id} (${sequence}) to ${url}${isManual === true ? ' again' : ''}`);
     return new Promise((resolve) => {
       const end = (end: AttemptResult['end'], status?: number): void => {
         if (received.end !== undefined) return;
         [received.end, received.ended] = [end, simulation.now];
+        this.changes += 1;
         this.say(() => `${process.name} learns that ${id} has ended: ${end}`);
         const result = { end, at, ms: Math.round(clock.monotonic() - began) };
         resolve(status === undefined ? result : { ...result, status });
@@ -102,6 +106,7 @@ export class Receivers {
         const mood = this.moodOf(url);
         if (mood === 'hangs') return;
         received.isAccepted = mood !== 'refuses' && mood !== 'is gone';
+        this.changes += 1;
         if (mood === 'accepts, but nobody learns it') return;
         simulation.after(random.time(1, 1_000), process, () => {
           timeout.cancel();

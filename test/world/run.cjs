@@ -34,21 +34,20 @@ function compiled(source, filename) {
   }
 }
 
-/** Worlds have few receivers: several share a partition all the same. */
-const FEW = {
-  name: 'few partitions',
-  file: 'src/domain/subscriptions/receiver-id.ts',
-  from: 'PARTITIONS = 64;',
-  to: 'PARTITIONS = 8;',
-};
+/** Worlds have few receivers, several of which share a partition all the same; and looks at what is as before cost most. */
+const CHANGES = [
+  { file: 'src/domain/subscriptions/receiver-id.ts', from: 'PARTITIONS = 64;', to: 'PARTITIONS = 8;' },
+  { file: 'src/projector/runner.ts', from: 'LOOK_MS = 250;', to: 'LOOK_MS = 1000;' },
+  { file: 'src/processes/automation-runner.ts', from: 'LOOK_MS = 500;', to: 'LOOK_MS = 1000;' },
+];
 /** Several are planted one by one, each in processes of its own. */
 const at = process.argv.includes('--mutants') ? -1 : process.argv.indexOf('--mutant');
-const changes = at === -1 ? [FEW] : [FEW, require('./mutants.cjs')[process.argv[at + 1]]];
+const changes = at === -1 ? CHANGES : [...CHANGES, require('./mutants.cjs')[process.argv[at + 1]]];
 require.extensions['.ts'] = (module, filename) => {
   let source = readFileSync(filename, 'utf8');
-  for (const { name, file, from, to } of changes) {
+  for (const { file, from, to } of changes) {
     if (filename !== join(__dirname, '../..', file)) continue;
-    if (source.split(from).length !== 2) throw new Error(`${file} has no single place for: ${name}`);
+    if (source.split(from).length !== 2) throw new Error(`${file} has no single place of: ${from}`);
     source = source.replace(from, () => to);
   }
   module._compile(compiled(source, filename), filename);

@@ -1,5 +1,8 @@
+import crypto from 'node:crypto';
+import { setMaxListeners } from 'node:events';
 import { getHeapStatistics } from 'node:v8';
-import { Clock, type Timer } from '../../src/runtime/clock';
+import { Clock, SYSTEM_CLOCK, type Timer } from '../../src/runtime/clock';
+import { sliceBy } from '../../src/runtime/concurrency';
 import { brokenBy } from './checks/broken';
 import { BOUNDED } from './checks/processes';
 import { Random } from './random';
@@ -131,6 +134,36 @@ export class ProcessClock extends Clock {
   uuid(): string {
     return this.chance.uuid();
   }
+}
+
+/**
+ * What does not take time and chance from its clock yet gets those of the world, which learns of errors that nobody
+ * handles. Returns what ends that.
+ */
+export function takeOver(simulation: Simulation, seed: string): () => void {
+  const chance = new Random(`${seed} chance`);
+  const original = { randomUUID: crypto.randomUUID, randomInt: crypto.randomInt };
+  AbortSignal.any = anyOf;
+  Object.assign(crypto, { randomUUID: () => chance.uuid(), randomInt: (most: number) => chance.below(most) });
+  sliceBy(new ProcessClock(simulation, new Process('the thread', simulation), chance));
+  const crash = (error: unknown): void => void (simulation.crash ??= error);
+  process.on('uncaughtException', crash).on('unhandledRejection', crash);
+  return () => {
+    process.off('uncaughtException', crash).off('unhandledRejection', crash);
+    sliceBy(SYSTEM_CLOCK);
+    Object.assign(crypto, original);
+  };
+}
+
+/** Node.js keeps combined signals for ever that nobody aborts, and with them worlds whose processes are killed. */
+function anyOf(signals: Iterable<AbortSignal>): AbortSignal {
+  const all = new AbortController();
+  for (const signal of signals) {
+    setMaxListeners(0, signal);
+    if (signal.aborted) all.abort(signal.reason);
+    else signal.addEventListener('abort', () => all.abort(signal.reason), { once: true });
+  }
+  return all.signal;
 }
 
 /** Adds to the story of a world; a text that is made for it alone is made if somebody listens. */

@@ -1,12 +1,8 @@
-import crypto from 'node:crypto';
-import { setMaxListeners } from 'node:events';
 import { DELIVERY_PROJECTIONS, PROJECTIONS } from '../../projections';
 import { takeDeliveries } from '../../src/domain/deliveries/ownership';
 import { MAX_CLOCK_SKEW_MS } from '../../src/kernel/leases';
 import { importNetwork } from '../../src/operations/import-network';
 import { resumeReadModels } from '../../src/operations/projections';
-import { SYSTEM_CLOCK } from '../../src/runtime/clock';
-import { sliceBy } from '../../src/runtime/concurrency';
 import { censusOf } from './census';
 import { type Left, leftOf } from './checks';
 import { Broken, brokenBy } from './checks/broken';
@@ -14,7 +10,7 @@ import { disabledIn, ownedReceiver, receivedBy } from './checks/messages';
 import { PAUSED } from './checks/operators';
 import { COPIES, LIVES, RESTS } from './checks/processes';
 import { Clients } from './clients';
-import { type Disks, Host, type HostShape, ROLES, SECRETS } from './host';
+import { type Disks, Host, type HostShape, ROLES, SECRETS, type Shape, shapeOf } from './host';
 import { imported } from './imported';
 import { LeaseTable } from './memory-leases';
 import { MemoryEvents, MemoryLog } from './memory-log';
@@ -22,7 +18,7 @@ import { MemoryCollections, MemoryStore } from './memory-store';
 import { CALM, type EngineName, Network, type Trouble } from './network';
 import { Random } from './random';
 import { type Received, Receivers } from './receivers';
-import { EPOCH, Process, ProcessClock, type Say, Simulation } from './simulation';
+import { EPOCH, Process, ProcessClock, type Say, Simulation, takeOver } from './simulation';
 import { askEverything } from './workloads';
 import { enableReceiver } from './workloads/subscriptions';
 import { networkFile } from './workloads/network-file';
@@ -34,35 +30,6 @@ export interface Step {
   readonly at: number;
   readonly name: string;
   readonly take: (world: World, random: Random) => void;
-}
-
-/** A way to run processes on machines. */
-interface Shape {
-  readonly hosts: readonly HostShape[];
-  /** They share its clock, are suspended together, and know who is gone. Otherwise each has a machine of its own. */
-  readonly isOneMachine: boolean;
-}
-
-function shapeOf(random: Random): Shape {
-  const stores = random.chance(0.3) ? 2 : 1;
-  const hosts = Array.from({ length: Math.max(stores, random.pick([1, 2, 2, 3, 3, 4])) }, (_, at) => {
-    const some = ROLES.filter(() => random.chance(0.6));
-    // Each store has a process that does everything.
-    const roles = at < stores || some.length === 0 || random.chance(0.4) ? ROLES : some;
-    return { roles, store: at % stores };
-  });
-  return { hosts, isOneMachine: random.chance(0.5) };
-}
-
-/** Node.js keeps combined signals for ever that nobody aborts, and with them worlds whose processes are killed. */
-function anyOf(signals: Iterable<AbortSignal>): AbortSignal {
-  const all = new AbortController();
-  for (const signal of signals) {
-    setMaxListeners(0, signal);
-    if (signal.aborted) all.abort(signal.reason);
-    else signal.addEventListener('abort', () => all.abort(signal.reason), { once: true });
-  }
-  return all.signal;
 }
 
 function resting(what: string): Left {
@@ -80,7 +47,7 @@ interface Backup extends Pick<Disks, 'log' | 'deliveries'> {
 const WATCHED_MS = 40_000;
 
 /** Steps between looks at what processes keep in memory. */
-const LOOK_STEPS = 12;
+const LOOK_STEPS = 24;
 
 /**
  * How long it may take after all faults until nothing is left to do (ms): a message whose third attempt has failed waits for
@@ -119,6 +86,7 @@ export class World {
   /** Starts that wait for a machine. */
   private postponed = 0;
   private backup: Backup | undefined;
+  private leftAt: { readonly asOf: string; readonly left: Left | undefined } = { asOf: '', left: undefined };
 
   constructor(
     readonly seed: string,
@@ -156,7 +124,7 @@ export class World {
 
   /** Lets everything happen, until all is at rest. Raises what would have ended a real process, or unrest. */
   async run(): Promise<void> {
-    const restore = this.takeOver();
+    const restore = takeOver(this.simulation, this.seed);
     try {
       await this.importNetwork('active');
       for (const shape of this.shape.hosts) this.start(shape);
@@ -201,7 +169,7 @@ export class World {
     simulation.now = at + 60_000;
     network.troubles.push(...troubles);
     receivers.all.push(...received);
-    const restore = this.takeOver();
+    const restore = takeOver(this.simulation, this.seed);
     try {
       this.say('a backup is restored');
       for (const shape of this.shape.hosts) this.start(shape);
@@ -232,30 +200,6 @@ export class World {
     const at = new Date(EPOCH + this.simulation.now).toISOString();
     const ids = { uuid: () => this.random.uuid() };
     await importNetwork(ids, new MemoryLog(this.disks.log), networkFile(status), { at });
-  }
-
-  // Time and chance -------------------------------------------------------------------------------------------
-
-  /** What does not take time and chance from its clock yet gets those of the current process. */
-  private takeOver(): () => void {
-    const { simulation } = this;
-    const chance = new Random(`${this.seed} chance`);
-    const original = { randomUUID: crypto.randomUUID, randomInt: crypto.randomInt };
-    AbortSignal.any = anyOf;
-    Object.assign(crypto, {
-      randomUUID: () => chance.uuid(),
-      randomInt: (most: number) => chance.below(most),
-    });
-    sliceBy(new ProcessClock(simulation, new Process('the thread', simulation), chance));
-    const crash = (error: unknown): void => {
-      simulation.crash ??= error;
-    };
-    process.on('uncaughtException', crash).on('unhandledRejection', crash);
-    return () => {
-      process.off('uncaughtException', crash).off('unhandledRejection', crash);
-      sliceBy(SYSTEM_CLOCK);
-      Object.assign(crypto, original);
-    };
   }
 
   // Processes -------------------------------------------------------------------------------------------------
@@ -420,8 +364,9 @@ export class World {
       this.kill(host);
       this.start(host.shape);
     }
-    // What was on its way has arrived, calls that nobody answers have ended, and what is missing is built.
-    await this.runUntil(this.simulation.now + 60_000);
+    // Who waited for a call learns then what is paused; and what is missing is built.
+    while (this.network.busyUntil > this.simulation.now) await this.runUntil(this.network.busyUntil);
+    await this.runUntil(this.simulation.now + 10_000);
     const before = this.stores.map(({ paused }) => paused);
     await this.importNetwork('paused');
     await this.importNetwork('active');
@@ -504,6 +449,15 @@ export class World {
     const inFlight = this.receivers.all.find(
       ({ end, process }) => end === undefined && this.hosts.some(({ name }) => name === process),
     );
-    return inFlight === undefined ? leftOf(this) : resting(`${inFlight.process} is sending ${inFlight.id}`);
+    return inFlight === undefined ? this.left() : resting(`${inFlight.process} is sending ${inFlight.id}`);
+  }
+
+  /** What the system still has to do: looked up again once anything of that may have changed. */
+  private left(): Left | undefined {
+    const { disks, receivers, stores, simulation } = this;
+    const [writes, minutes] = [stores[0]?.writes, Math.floor(simulation.now / 60_000)];
+    const asOf = [disks.log.head, disks.deliveries.head, receivers.changes, writes, minutes].join();
+    if (asOf !== this.leftAt.asOf) this.leftAt = { asOf, left: leftOf(this) };
+    return this.leftAt.left;
   }
 }

@@ -1,18 +1,16 @@
-import { type Outcome } from '../../../src/domain/deliveries/delivery-events';
+import { groupedBy } from '../../support/oracle';
 import { PATIENCE_MS, type Trouble } from '../network';
 import { type Received } from '../receivers';
-import { EPOCH } from '../simulation';
 import { require } from './broken';
-import { type Check, dataOf, type Observed } from './check';
+import { type Check, deliveriesOf, type Observed } from './check';
 import { disabledIn, expectedOf } from './messages';
 
 /** Attempts by the ids of their messages, without those that somebody has asked for. */
-function scheduledOf(world: Observed): ReadonlyMap<string, readonly Received[]> {
-  const byId = new Map<string, Received[]>();
-  for (const one of world.receivers.all)
-    if (!one.isManual) byId.set(one.id, [...(byId.get(one.id) ?? []), one]);
-  return byId;
-}
+const scheduledOf = ({ receivers }: Observed): ReadonlyMap<string, readonly Received[]> =>
+  groupedBy(
+    receivers.all.filter(({ isManual }) => !isManual),
+    ({ id }) => id,
+  );
 
 const due: Check = {
   promise: 'Nothing is sent that is not due.',
@@ -28,11 +26,9 @@ const over: Check = {
     'A message that is over (delivered, cancelled, a dead letter) is not sent again, unless somebody asks for it (N3).',
   verify: (world) => {
     const overAt = new Map<string, number>();
-    for (const event of world.disks.deliveries.all.filter(({ type }) => type === 'MessageAttempted')) {
-      const { id, outcome } = dataOf(event);
-      if (outcome !== 'failed' && !overAt.has(String(id)))
-        overAt.set(String(id), world.disks.deliveries.timeOf(event) - EPOCH);
-    }
+    for (const { type, data, time } of deliveriesOf(world))
+      if (type === 'MessageAttempted' && data.outcome !== 'failed' && !overAt.has(data.id))
+        overAt.set(data.id, time);
     for (const [id, attempts] of scheduledOf(world))
       for (const { process, started } of attempts)
         require(started <= (overAt.get(id) ?? Infinity), () =>
@@ -116,19 +112,19 @@ const repeated: Check = {
 const numbered: Check = {
   promise:
     'The log has each attempt of the schedule once, numbered from 1, and nothing after the outcome by which a message is over (N3).',
-  verify: ({ disks: { deliveries } }) => {
+  verify: (world) => {
     const last = new Map<string, { readonly attempt: number; readonly isOver: boolean }>();
     const redelivered = new Set<string>();
-    for (const event of deliveries.all) {
-      if (event.type !== 'MessageAttempted') continue;
-      const { id, outcome, attempt, redelivery } = dataOf(event) as unknown as Outcome;
+    for (const { type, data, stream } of deliveriesOf(world)) {
+      if (type !== 'MessageAttempted') continue;
+      const { id, outcome, attempt, redelivery } = data;
       // What was in flight when somebody else's attempt has succeeded counts nothing.
       if (redelivery !== undefined && outcome === 'delivered') redelivered.add(id);
       if (redelivery !== undefined || redelivered.has(id)) continue;
       const before = last.get(id) ?? { attempt: 0, isOver: false };
-      require(!before.isOver, () => `${id} is ${outcome} in ${event.stream}, though it was over before`);
+      require(!before.isOver, () => `${id} is ${outcome} in ${stream}, though it was over before`);
       require(attempt === undefined || attempt === before.attempt + 1, () =>
-        `attempt ${attempt ?? ''} of ${id} follows ${before.attempt} in ${event.stream}`);
+        `attempt ${attempt ?? ''} of ${id} follows ${before.attempt} in ${stream}`);
       last.set(id, { attempt: attempt ?? before.attempt, isOver: outcome !== 'failed' });
     }
   },

@@ -1,38 +1,37 @@
-import { type RecordedEvent } from '../../../src/kernel/event';
-import { type Sent, textOf } from '../clients';
+import { groupedBy } from '../../support/oracle';
+import { type Happened, type Sent, textOf } from '../clients';
 import { importCategories, mapCategory, POSTED_ID, POSTED_NAME } from '../workloads/categories';
 import { networkFile } from '../workloads/network-file';
 import { require } from './broken';
-import { type Check, dataOf, type Observed, timeOf } from './check';
+import { type Check, historyOf } from './check';
 
 /** A category, or where a name of a feed is mapped to; undefined: it is not there. */
 type Value = string | undefined;
 
-/** What an event makes of a category, or of a mapping; undefined: it is about something else. */
-function changeIn(event: RecordedEvent): { readonly key: string; readonly value: Value } | undefined {
-  const [, category, id = ''] = /^(category|mapping)-(.*)$/.exec(event.stream) ?? [];
-  if (category === undefined) return undefined;
-  const { names, parentId, name, categoryId } = dataOf(event) as Readonly<Record<string, string>> & {
-    readonly names?: { readonly en: string };
-  };
-  if (category === 'mapping') return { key: `${id} ${name ?? ''}`, value: categoryId };
-  return { key: id, value: names && valueOf({ name: names.en, parentId }) };
-}
+const valueOf = (name: string, parentId: string | null = null) => `${name} below ${parentId ?? 'nothing'}`;
 
-const valueOf = ({
-  name,
-  parentId,
-}: {
-  readonly name: string;
-  readonly parentId?: string | null | undefined;
-}) => `${name} below ${parentId ?? 'nothing'}`;
+/** What an event makes of a category, or of a mapping; undefined: it is about something else. */
+function changeIn({ type, data }: Happened): { readonly key: string; readonly value: Value } | undefined {
+  switch (type) {
+    case 'CategoryDefined':
+      return { key: data.id, value: valueOf(data.names['en'] ?? '', data.parentId) };
+    case 'CategoryRemoved':
+      return { key: data.id, value: undefined };
+    case 'CategoryMapped':
+      return { key: `${data.feedId} ${data.name}`, value: data.categoryId };
+    case 'CategoryUnmapped':
+      return { key: `${data.feedId} ${data.name}`, value: undefined };
+    default:
+      return undefined;
+  }
+}
 
 /** The category tree and all mappings, as their events make them. */
 export class Categories {
   private readonly all = new Map<string, string>();
 
   /** Whether the event was about them. */
-  take(event: RecordedEvent): boolean {
+  take(event: Happened): boolean {
     const change = changeIn(event);
     if (change?.value === undefined) this.all.delete(change?.key ?? '');
     else this.all.set(change.key, change.value);
@@ -53,7 +52,11 @@ const stored: Check = {
   promise:
     'A category tree or a mapping that was acknowledged was there, and nothing is there that nobody has asked for (P13, P29).',
   verify: (world) => {
-    const histories = historiesOf(world);
+    const changes = historyOf(world).flatMap((event) => {
+      const change = changeIn(event);
+      return change === undefined ? [] : { ...change, time: event.time };
+    });
+    const histories = groupedBy(changes, ({ key }) => key);
     const wasThere = (one: Sent, key: string, value: Value): void => {
       const versions = histories.get(key) ?? [];
       const before = versions.findLast(({ time }) => time < one.sentAt);
@@ -61,40 +64,28 @@ const stored: Check = {
       require([before, ...during].some((version) => version?.value === value), () =>
         `${textOf(one)} was acknowledged at ${one.answeredAt}, but ${key} was not ${value ?? 'removed'}`);
     };
-    for (const one of world.clients.done(importCategories))
-      for (const { id, ...category } of one.what.tree) wasThere(one, id, valueOf(category));
-    for (const one of world.clients.done(mapCategory))
+    const { clients } = world;
+    for (const one of clients.done(importCategories))
+      for (const { id, name, parentId } of one.what.tree) wasThere(one, id, valueOf(name, parentId));
+    for (const one of clients.done(mapCategory))
       if (one.result.report.every(({ outcome }) => outcome !== 'refused'))
         wasThere(one, `${one.what.feed.id} ${one.what.name}`, one.what.categoryId);
+    const trees = clients.of(importCategories).map(({ what }) => what);
     const asked = new Set(
-      networkFile('active').categories?.map(({ id, parentId, names: { en: name } }) =>
-        [id, valueOf({ name: name ?? '', parentId })].join(),
-      ),
+      [
+        ...(networkFile('active').categories ?? []).map(
+          (one) => [one.id, valueOf(one.names['en'] ?? '', one.parentId)] as const,
+        ),
+        ...trees.flatMap(({ tree }) => tree.map((one) => [one.id, valueOf(one.name, one.parentId)] as const)),
+        ...clients.of(mapCategory).map(({ what }) => [`${what.feed.id} ${what.name}`, what.categoryId]),
+      ].map(String),
     );
-    for (const { what } of world.clients.of(importCategories))
-      for (const { id, ...category } of what.tree) asked.add([id, valueOf(category)].join());
-    for (const { what } of world.clients.of(mapCategory))
-      asked.add([`${what.feed.id} ${what.name}`, what.categoryId].join());
     const isPruned = (id: string): boolean =>
-      world.clients
-        .of(importCategories)
-        .some(({ what: { tree, prune } }) => prune && tree.every((one) => one.id !== id));
-    for (const [key, versions] of histories)
-      for (const { value } of versions)
-        require(asked.has([key, value].join()) || (value === undefined && isPruned(key)), () =>
-          `nobody has asked for ${key} to be ${value ?? 'removed'}`);
+      trees.some(({ tree, prune }) => prune && tree.every((one) => one.id !== id));
+    for (const { key, value } of changes)
+      require(asked.has([key, value].join()) || (value === undefined && isPruned(key)), () =>
+        `nobody has asked for ${key} to be ${value ?? 'removed'}`);
   },
 };
-
-function historiesOf(
-  world: Observed,
-): ReadonlyMap<string, { readonly time: number; readonly value: Value }[]> {
-  const all = new Map<string, { readonly time: number; readonly value: Value }[]>();
-  for (const event of world.disks.log.all) {
-    const { key, value } = changeIn(event) ?? {};
-    if (key !== undefined) all.set(key, [...(all.get(key) ?? []), { time: timeOf(world, event), value }]);
-  }
-  return all;
-}
 
 export const CATEGORIES = [stored] as const;

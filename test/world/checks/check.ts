@@ -1,6 +1,9 @@
+import { type MatchedEvent, type PartitionEvent } from '../../../src/domain/deliveries/delivery-events';
 import { type RecordedEvent } from '../../../src/kernel/event';
-import { type Clients, type Happened } from '../clients';
+import { groupedBy } from '../../support/oracle';
+import { type Clients, type Happened, type InLog } from '../clients';
 import { type Disks } from '../host';
+import { type MemoryEvents } from '../memory-log';
 import { type MemoryCollections } from '../memory-store';
 import { type Network } from '../network';
 import { type Receivers } from '../receivers';
@@ -32,33 +35,43 @@ export interface Check extends Promised {
   readonly left?: (world: Observed) => string | undefined;
 }
 
-type Data = Readonly<Record<string, unknown>>;
-
-const parsed = new WeakMap<RecordedEvent, Data>();
-
-export function dataOf(event: RecordedEvent): Data {
-  const data = parsed.get(event) ?? (JSON.parse(event.data) as Data);
-  parsed.set(event, data);
-  return data;
+/** Computes something once for each world at rest. */
+export function once<Value>(compute: (world: Observed) => Value): (world: Observed) => Value {
+  const known = new WeakMap<Observed, { readonly value: Value }>();
+  return (world) => {
+    const { value } = known.get(world) ?? { value: compute(world) };
+    known.set(world, { value });
+    return value;
+  };
 }
 
-const known = new WeakMap<Observed, ReadonlyMap<string, readonly Happened[]>>();
+const parsed = new WeakMap<RecordedEvent, object>();
 
-/** What has happened in the log of a world at rest, by streams; nothing that another program wrote. */
-export function happenedIn(world: Observed): ReadonlyMap<string, readonly Happened[]> {
-  const before = known.get(world);
-  if (before !== undefined) return before;
-  const streams = new Map<string, Happened[]>();
-  for (const event of world.disks.log.all) {
-    const { stream, type, position } = event;
-    if (world.unusable.has(stream)) continue;
-    const happened = { type, stream, position, time: timeOf(world, event), data: dataOf(event) };
-    streams.set(stream, [...(streams.get(stream) ?? []), happened as unknown as Happened]);
-  }
-  known.set(world, streams);
-  return streams;
+function eventIn(log: MemoryEvents, recorded: RecordedEvent): object {
+  const event = parsed.get(recorded) ?? {
+    ...recorded,
+    ...{ data: JSON.parse(recorded.data) as unknown, time: log.timeOf(recorded) - EPOCH },
+  };
+  parsed.set(recorded, event);
+  return event;
 }
 
-/** When an event was appended (ms of the world). */
-export const timeOf = ({ disks: { log } }: Observed, event: RecordedEvent): number =>
-  log.timeOf(event) - EPOCH;
+/** What has happened in the log, from an index on; nothing that another program wrote. */
+export function historyOf({ disks: { log }, unusable }: Observed, from = 0): readonly Happened[] {
+  const usable = log.all.slice(from).filter(({ stream }) => !unusable.has(stream));
+  return usable.map((recorded) => eventIn(log, recorded) as Happened);
+}
+
+/** What has happened in the log of a world at rest, by streams. */
+export const happenedIn = once((world) => groupedBy(historyOf(world), ({ stream }) => stream));
+
+/** What has happened in a stream. */
+export const streamOf = ({ disks: { log } }: Observed, stream: string): readonly Happened[] =>
+  log.stream(stream).map((recorded) => eventIn(log, recorded) as Happened);
+
+/** What is in the delivery log. */
+export const deliveriesOf = ({ disks: { deliveries } }: Observed) =>
+  deliveries.all.map((recorded) => eventIn(deliveries, recorded) as InLog & (MatchedEvent | PartitionEvent));
+
+/** The id of what a stream is about. */
+export const subjectOf = ({ stream }: Pick<InLog, 'stream'>): string => stream.slice(stream.indexOf('-') + 1);

@@ -1,14 +1,14 @@
-import { type Happened, textOf } from '../clients';
+import { textOf } from '../clients';
 import { fileClaims } from '../workloads/claims';
 import { CLAIMED } from '../workloads/network-file';
 import { require } from './broken';
-import { type Check, happenedIn, type Observed } from './check';
+import { type Check, happenedIn, once } from './check';
 
 /** All that has happened to claims, by their ids. */
-function claimsOf(world: Observed): ReadonlyMap<number, readonly Happened[]> {
+const claimsOf = once((world) => {
   const claims = [...happenedIn(world)].filter(([stream]) => /^claim-\d+$/.test(stream));
   return new Map(claims.map(([stream, events]) => [Number(stream.slice('claim-'.length)), events]));
-}
+});
 
 const stored: Check = {
   promise:

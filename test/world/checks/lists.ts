@@ -1,7 +1,6 @@
-import { type Position, type RecordedEvent, START } from '../../../src/kernel/event';
-import { type Outcome } from '../../../src/domain/deliveries/delivery-events';
-import { type Command, type Sent, textOf } from '../clients';
-import { EPOCH } from '../simulation';
+import { type Position, START } from '../../../src/kernel/event';
+import { groupedBy } from '../../support/oracle';
+import { type Command, type Happened, type Sent, textOf } from '../clients';
 import { FEEDS, PROGRAMS } from '../workloads/network-file';
 import { askList, follow, type Follow, type Followed } from '../workloads/lists';
 import { type Compared, searchProducts, totalTransactions } from '../workloads/searches';
@@ -9,14 +8,14 @@ import { POSTED_ID } from '../workloads/categories';
 import { require } from './broken';
 import { Categories } from './categories';
 import { disabledIn, expectedOf } from './messages';
-import { type Check, dataOf, type Observed } from './check';
+import { type Check, deliveriesOf, historyOf, type Observed, once, streamOf, subjectOf } from './check';
 
 /** What lists show of something after an event; undefined: it is not listed. */
 type Row = { readonly shows: string; readonly parties: readonly number[] } | undefined;
 
 interface Version {
   readonly position: Position;
-  /** Epoch ms. */
+  /** Ms of the world. */
   readonly time: number;
   readonly row: Row;
 }
@@ -32,55 +31,48 @@ const STATES: readonly string[] = [
   ...['PausedDeleted', 'Deleted', 'Paid'],
 ];
 
-type Data = Readonly<Record<string, unknown>>;
-
-/** What a row becomes, by category of streams. `id` is what follows the category in the name of the stream. */
-const AFTER: Readonly<Record<string, (before: Row, event: RecordedEvent, data: Data) => Row>> = {
-  voucher: (before, { type }, data) => {
-    if (type === 'VoucherWithdrawn') return undefined;
-    const program = PROGRAMS.find(({ programId }) => programId === data['programId']);
-    const { title } = data['voucher'] as { readonly title: string };
-    return {
-      shows: title,
-      parties: program === undefined ? (before?.parties ?? []) : [program.organisationId],
-    };
-  },
-  transaction: (_, { type }, data) => {
-    const { orderValue, advertiserId, publisherId } = data['transaction'] as Readonly<Record<string, number>>;
-    const state = type === 'TransactionAmended' ? 4 : STATES.indexOf(type.slice('Transaction'.length));
-    return { shows: [state, (orderValue ?? 0) / 100].join(), parties: [advertiserId ?? 0, publisherId ?? 0] };
-  },
-  claim: (before, { type }, data) => {
-    if (type === 'ClaimWithdrawn') return undefined;
-    if (type === 'ClaimFiled')
-      return { shows: '1', parties: [Number(data['publisherId']), Number(data['advertiserId'])] };
-    const { statusId } = data;
-    return before && typeof statusId === 'number' ? { ...before, shows: String(statusId) } : before;
-  },
-  subscription: (before, { type }, data) => {
-    const { subscription: content } = data as {
-      readonly subscription?: { readonly receivers: readonly Receiver[] };
-    };
-    if (content === undefined) return type === 'SubscriptionDeleted' ? undefined : before;
-    const parties = before?.parties ?? [Number(data['organisationId'])];
-    const shows = content.receivers
-      .map(({ receiverUrl, disabled = false }) => `${receiverUrl} ${disabled}`)
-      .join();
-    return { shows, parties };
-  },
-};
-
-interface Receiver {
-  readonly receiverUrl: string;
-  readonly disabled?: boolean;
+/** What becomes of a row of a list by an event, and how it is called there; undefined: the event is about no such row. */
+function listedBy(
+  event: Happened,
+): readonly [list: string, id: string, after: (before: Row) => Row] | undefined {
+  const { type, data } = event;
+  const id = subjectOf(event);
+  switch (type) {
+    case 'VoucherPublished': {
+      const program = PROGRAMS.find(({ programId }) => programId === data.programId);
+      const parties = program === undefined ? [] : [program.organisationId];
+      return ['vouchers', id, () => ({ shows: data.voucher.title, parties })];
+    }
+    case 'VoucherRevised':
+      return ['vouchers', id, (before) => before && { ...before, shows: data.voucher.title }];
+    case 'VoucherWithdrawn':
+      return ['vouchers', id, () => undefined];
+    case 'ClaimFiled':
+      return ['claims', id, () => ({ shows: '1', parties: [data.publisherId, data.advertiserId ?? 0] })];
+    case 'ClaimScreened':
+    case 'ClaimRuled':
+      return ['claims', id, (before) => before && { ...before, shows: String(data.statusId) }];
+    case 'ClaimWithdrawn':
+      return ['claims', id, () => undefined];
+    case 'SubscriptionCreated':
+    case 'SubscriptionReplaced': {
+      const shows = data.subscription.receivers
+        .map(({ receiverUrl, disabled = false }) => `${receiverUrl} ${disabled}`)
+        .join();
+      const parties = 'organisationId' in data ? [data.organisationId] : undefined;
+      return ['subscriptions', id, (before) => ({ shows, parties: parties ?? before?.parties ?? [] })];
+    }
+    case 'SubscriptionDeleted':
+      return ['subscriptions', id, () => undefined];
+    default: {
+      if (!('transaction' in data)) return undefined;
+      const { programId, eventId, orderNumber, orderValue, advertiserId, publisherId } = data.transaction;
+      const state = type === 'TransactionAmended' ? 4 : STATES.indexOf(type.slice('Transaction'.length));
+      const row = { shows: [state, orderValue / 100].join(), parties: [advertiserId, publisherId ?? 0] };
+      return ['transactions', [programId, eventId, orderNumber].join(), () => row];
+    }
+  }
 }
-
-/** How things in lists are called, by the category of their streams. */
-const idOf = (category: string, stream: string, data: Data): string => {
-  if (category !== 'transaction') return stream.slice(category.length + 1);
-  const { programId, eventId, orderNumber } = data['transaction'] as Data;
-  return [programId, eventId, orderNumber].join();
-};
 
 interface Listed {
   readonly feed: (typeof FEEDS)[number];
@@ -99,76 +91,56 @@ function productRow(name: string, product: Listed | undefined, categories: Categ
   return { shows: [price, brand, shown].join(), parties };
 }
 
-const LISTED = [
-  ...Object.keys(AFTER).map((category) => `${category}s`),
-  'products',
-  'deliveries',
-  'receivers',
-];
-
 /** All that lists may have shown, by their names, from the events alone. */
-function historiesOf(world: Observed): ReadonlyMap<string, Histories> {
-  const all = new Map<string, Histories>(LISTED.map((name) => [name, new Map()]));
+const historiesOf = once((world): ReadonlyMap<string, Histories> => {
+  const all = new Map<string, Histories>();
+  const add = (event: Omit<Version, 'row'>, list: string, id: string, after: (before: Row) => Row): void => {
+    const histories = all.get(list) ?? new Map<string, Version[]>();
+    const versions = histories.get(id) ?? [];
+    all.set(list, histories.set(id, versions));
+    const { position, time } = event;
+    versions.push({ position, time, row: after(versions.at(-1)?.row) });
+  };
   const [categories, products] = [new Categories(), new Map<string, Listed>()];
-  const { log } = world.disks;
-  for (const event of log.all) {
-    const category = event.stream.slice(0, event.stream.indexOf('-'));
-    if (world.unusable.has(event.stream)) continue;
-    const data = dataOf(event);
-    const add = (name: string, id: string, rowAfter: (before: Row) => Row): void => {
-      const versions = all.get(name)?.get(id) ?? [];
-      all.get(name)?.set(id, versions);
-      const { position } = event;
-      versions.push({ position, time: log.timeOf(event), row: rowAfter(versions.at(-1)?.row) });
-    };
-    const after = AFTER[category];
-    if (after !== undefined)
-      add(`${category}s`, idOf(category, event.stream, data), (before) => after(before, event, data));
+  for (const event of historyOf(world)) {
+    const listed = listedBy(event);
+    if (listed !== undefined) add(event, ...listed);
     const feed = FEEDS.find(({ id }) => event.stream === `feed-${id}`);
-    const { sourceProductId } = data as { readonly sourceProductId?: string };
-    if (feed !== undefined && sourceProductId !== undefined) {
-      const { price, product } = data as {
-        readonly price: number;
-        readonly product?: { readonly brand: string };
-      };
-      const id = `${feed.id} ${sourceProductId}`;
-      const brand = product?.brand ?? products.get(id)?.brand ?? '';
-      if (event.type === 'ProductDelisted') products.delete(id);
-      else products.set(id, { feed, price, brand });
-      add('products', id, () => productRow(id, products.get(id), categories));
+    const { data } = event;
+    if (feed !== undefined && 'sourceProductId' in data) {
+      const id = `${feed.id} ${data.sourceProductId}`;
+      const brand = ('product' in data ? data.product.brand : products.get(id)?.brand) ?? '';
+      if ('price' in data) products.set(id, { feed, price: data.price, brand });
+      else products.delete(id);
+      add(event, 'products', id, () => productRow(id, products.get(id), categories));
     }
     if (categories.take(event))
-      for (const [id, product] of products) add('products', id, () => productRow(id, product, categories));
+      for (const [id, product] of products)
+        add(event, 'products', id, () => productRow(id, product, categories));
   }
-  addDeliveries(world, all);
-  return all;
-}
-
-const NOTHING_SENT = [0, 0, 0, 0];
-
-/** What has become of messages, and how receivers fare: from the delivery log (N14). */
-function addDeliveries({ disks: { deliveries } }: Observed, all: ReadonlyMap<string, Histories>): void {
-  for (const event of deliveries.all) {
-    const { id, organisationId, receiver, outcome, attempt, isManual } = dataOf(event) as unknown as Outcome;
-    const add = (name: string, key: string, showsAfter: (before: string | undefined) => string): void => {
-      const versions = all.get(name)?.get(key) ?? [];
-      all.get(name)?.set(key, versions);
-      const row = { shows: showsAfter(versions.at(-1)?.row?.shows), parties: [organisationId] };
-      versions.push({ position: event.position, time: deliveries.timeOf(event), row });
-    };
-    if (event.type === 'MessageDue') add('deliveries', id, () => 'due');
-    if (event.type !== 'MessageAttempted') continue;
-    const isDecided = (before: string | undefined): boolean =>
-      outcome !== 'delivered' && (isManual === true || before === 'delivered');
-    const state = outcome === 'failed' ? 'retrying' : outcome;
-    add('deliveries', id, (before) => (isDecided(before) ? (before ?? '') : state));
+  // What has become of messages, and how receivers fare: from the delivery log (N14).
+  for (const event of deliveriesOf(world)) {
+    const { type, data } = event;
+    if (type !== 'MessageDue' && type !== 'MessageAttempted') continue;
+    const parties = [data.organisationId];
+    if (type === 'MessageDue') add(event, 'deliveries', data.id, () => ({ shows: 'due', parties }));
+    if (type !== 'MessageAttempted') continue;
+    const { id, receiver, outcome, attempt, isManual } = data;
+    const isDecided = (before: Row): boolean =>
+      outcome !== 'delivered' && (isManual === true || before?.shows === 'delivered');
+    const shows = outcome === 'failed' ? 'retrying' : outcome;
+    add(event, 'deliveries', id, (before) => (isDecided(before) ? before : { shows, parties }));
     const counted = [attempt !== undefined, attempt !== undefined && outcome !== 'delivered'];
     const counts = [...counted, outcome === 'delivered', outcome === 'dead'];
-    add('receivers', receiver, (before) =>
-      (before?.split(',').map(Number) ?? NOTHING_SENT).map((count, at) => count + Number(counts[at])).join(),
-    );
+    add(event, 'receivers', receiver, (before) => {
+      const sums = (before?.shows ?? NOTHING_SENT).split(',').map(Number);
+      return { shows: sums.map((count, at) => count + Number(counts[at])).join(), parties };
+    });
   }
-}
+  return all;
+});
+
+const NOTHING_SENT = '0,0,0,0';
 
 /** What lists of deliveries may show beside that, since they know of changes of subscriptions at once. */
 function withSubscriptions(
@@ -177,12 +149,12 @@ function withSubscriptions(
   may: Set<string | undefined>,
 ): void {
   if (name === 'receivers') {
-    if (may.has(undefined)) may.add(NOTHING_SENT.join());
+    if (may.has(undefined)) may.add(NOTHING_SENT);
     may.add(undefined);
   }
   const message = expectedOf(world).get(id);
   if (name !== 'deliveries' || message === undefined) return;
-  const stream = world.disks.log.stream(`subscription-${message.subscription}`);
+  const stream = streamOf(world, `subscription-${message.subscription}`);
   if (stream.at(-1)?.type === 'SubscriptionDeleted') may.add(undefined);
   if (!may.has('due') && !may.has('retrying')) return;
   const held = disabledIn(world).filter(
@@ -217,9 +189,10 @@ const lists: Check = {
       const { list, caller, from } = one.what;
       const [name = '', paged] = [list.split(' ')[0], list.includes(' by ')];
       const known = histories.get(name) ?? new Map<string, Version[]>();
-      for (const id of new Set([...known.keys(), ...one.result.map(([id]) => id)])) {
-        const found = one.result.filter(([other]) => other === id).map(([, shows]) => shows);
-        const may = possible(known.get(id) ?? [], caller.organisationId, from, one.answeredAt + EPOCH);
+      const shown = groupedBy(one.result, ([id]) => id);
+      for (const id of new Set([...known.keys(), ...shown.keys()])) {
+        const found = (shown.get(id) ?? []).map(([, shows]) => shows);
+        const may = possible(known.get(id) ?? [], caller.organisationId, from, one.answeredAt);
         withSubscriptions(world, { name, id, during: one }, may);
         const explained = (found.length === 0 ? [undefined] : found).every((shows) => may.has(shows));
         const isOnce = found.length <= 1 || (paged && may.size > 1);
@@ -245,7 +218,7 @@ const copies: Check = {
       for (const [id, versions] of histories.get(what.of === 'transactions' ? 'transactions' : 'products') ??
         []) {
         if (what.of !== 'transactions' && !id.startsWith(`${what.of} `)) continue;
-        const may = possible(versions, what.caller.organisationId, next, answeredAt + EPOCH);
+        const may = possible(versions, what.caller.organisationId, next, answeredAt);
         require(may.size > 1 || may.has(copy.get(id)), () =>
           `the copy of ${textOfFollow(what)} at ${answeredAt}, up to ${next}, has ${id} as ${copy.get(id) ?? 'nothing'}, not as ${[...may].join()}`);
       }

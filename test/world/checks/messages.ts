@@ -1,12 +1,11 @@
 import { createHash } from 'node:crypto';
-import { type RecordedEvent } from '../../../src/kernel/event';
 import { type SubscriptionContent } from '../../../src/domain/subscriptions/subscription';
 import { EPOCH } from '../simulation';
-import { type Sent, textOf } from '../clients';
+import { type Happened, type Sent, textOf } from '../clients';
 import { CALLERS } from '../workloads/network-file';
 import { backfill, redeliverAll } from '../workloads/subscriptions';
 import { require } from './broken';
-import { type Check, dataOf, type Observed, timeOf } from './check';
+import { type Check, deliveriesOf, historyOf, type Observed, streamOf, subjectOf } from './check';
 
 /** A message that is due because of the log alone. */
 export interface Expected {
@@ -92,80 +91,82 @@ class Model {
   >();
 
   /** Up to now. */
-  advance({ disks: { log }, unusable }: Observed): void {
-    for (; this.read < log.all.length; this.read += 1) {
-      const event = log.all[this.read]!;
-      if (!unusable.has(event.stream)) this.take(event, log.timeOf(event) - EPOCH);
+  advance(world: Observed): void {
+    for (const event of historyOf(world, this.read)) this.take(event);
+    this.read = world.disks.log.all.length;
+  }
+
+  private take(event: Happened): void {
+    const { type, data, time } = event;
+    const id = subjectOf(event);
+    switch (type) {
+      case 'SubscriptionCreated':
+        this.active.set(id, { organisation: data.organisationId, content: data.subscription });
+        return;
+      case 'SubscriptionReplaced':
+        this.active.set(id, { ...this.active.get(id)!, content: data.subscription });
+        return this.changed(event);
+      case 'SubscriptionDeleted':
+        this.active.delete(id);
+        return this.changed(event);
+      case 'ReceiverDisabled':
+        this.disabled.push({ subscription: id, receiver: data.receiver, from: time, until: Infinity });
+        return;
+      case 'ReceiverEnabled':
+      case 'BackfillsCancelled':
+      case 'RedeliveriesCancelled':
+        return this.changed(event);
+      case 'TestRequested': {
+        const one = this.receiver(id, data.receiver);
+        if (one !== undefined) this.add(event.id, id, one, { subject: `test-${event.id}`, sequence: 1 });
+        return;
+      }
+      case 'MessageRequested': {
+        if (!this.active.has(id)) return;
+        const { receiver, subject, sequence } = data;
+        const cause = this.transitions.find((of) => of.subject === subject && of.sequence === sequence);
+        const one = this.receiver(id, receiver);
+        const to = one ?? { receiver, url: '' };
+        const message = this.add(cause?.id ?? '', id, to, { subject, sequence }, true);
+        if (one === undefined) [message.isCancellable, message.removedAt] = [true, time];
+        return;
+      }
+      case 'RedeliveryRequested': {
+        const again = this.all.get(data.message);
+        again?.requests.push(time);
+        if (again !== undefined) again.pending = time;
+        return;
+      }
+      default:
+        if ('transaction' in data) this.entered(event, STATE[type], data);
     }
   }
 
-  private take(event: RecordedEvent, time: number): void {
-    const [, category, id = ''] = /^(\w+)-(.*)$/.exec(event.stream) ?? [];
-    if (category === 'subscription') this.subscription(id, event.type, dataOf(event), time);
-    if (category === 'deliveryrequests') this.request(id, event, time);
-    const state = category === 'transaction' ? STATE[event.type] : undefined;
+  private entered(
+    { id, stream, revision, time }: Happened,
+    state: number | undefined,
+    { transaction, at }: Extract<Happened, { readonly type: 'TransactionTracked' }>['data'],
+  ): void {
     if (state === undefined) return;
-    const { transaction, at } = dataOf(event) as {
-      readonly transaction: { readonly advertiserId: number; readonly publisherId: number };
-      readonly at: string;
-    };
-    const parties = new Set([transaction.advertiserId, transaction.publisherId]);
-    const about = { subject: id, sequence: event.revision + 1 };
-    const transition = { id: event.id, ...about, state, parties, at: Date.parse(at) - EPOCH, time };
-    this.transitions.push(transition);
+    const about = { subject: subjectOf({ stream }), sequence: revision + 1 };
+    const parties = new Set([transaction.advertiserId, transaction.publisherId ?? 0]);
+    this.transitions.push({ id, ...about, state, parties, at: Date.parse(at) - EPOCH, time });
     for (const party of parties)
       for (const [subscription, { organisation, content }] of this.active)
         if (organisation === party && content.filter.stateIds.includes(state))
-          for (const one of receiversOf(subscription, content)) this.add(event.id, subscription, one, about);
+          for (const one of receiversOf(subscription, content)) this.add(id, subscription, one, about);
   }
 
-  private request(id: string, { id: event, type, data: text }: RecordedEvent, time: number): void {
-    const data = JSON.parse(text) as Readonly<Record<'receiver' | 'message' | 'subject', string>> & {
-      readonly sequence: number;
-    };
-    const { receiver, subject, sequence } = data;
-    const one = receiversOf(id, this.active.get(id)?.content).find((other) => other.receiver === receiver);
-    if (type === 'TestRequested' && one !== undefined)
-      this.add(event, id, one, { subject: `test-${event}`, sequence: 1 });
-    if (type === 'MessageRequested' && this.active.has(id)) {
-      const cause = this.transitions.find((of) => of.subject === subject && of.sequence === sequence);
-      const message = this.add(
-        cause?.id ?? '',
-        id,
-        one ?? { receiver, url: '' },
-        { subject, sequence },
-        true,
-      );
-      if (one === undefined) [message.isCancellable, message.removedAt] = [true, time];
-    }
-    const again = this.all.get(data.message);
-    if (type !== 'RedeliveryRequested' || again === undefined) return;
-    again.requests.push(time);
-    again.pending = time;
-  }
-
-  private subscription(
-    id: string,
-    type: string,
-    data: Readonly<Record<string, unknown>>,
-    time: number,
-  ): void {
-    const content = data['subscription'] as SubscriptionContent;
-    const organisation = Number(data['organisationId'] ?? this.active.get(id)?.organisation);
-    if (type === 'SubscriptionDeleted') this.active.delete(id);
-    else if (/Created$|Replaced$/.test(type)) this.active.set(id, { organisation, content });
-    if (type === 'ReceiverDisabled')
-      this.disabled.push({
-        subscription: id,
-        receiver: String(data['receiver']),
-        from: time,
-        until: Infinity,
-      });
-    if (type === 'SubscriptionDeleted' || /Replaced$|Enabled$/.test(type))
+  /** A subscription has changed, or what was requested for it. */
+  private changed(event: Happened): void {
+    const { type, data, time } = event;
+    const id = subjectOf(event);
+    const receiver = 'receiver' in data ? data.receiver : undefined;
+    if (!type.endsWith('Cancelled'))
       for (const one of this.disabled)
-        if (one.subscription === id && one.receiver === (data['receiver'] ?? one.receiver))
+        if (one.subscription === id && one.receiver === (receiver ?? one.receiver))
           one.until = Math.min(one.until, time);
-    const left = new Set(receiversOf(id, this.active.get(id)?.content).map(({ receiver }) => receiver));
+    const left = new Set(receiversOf(id, this.active.get(id)?.content).map((one) => one.receiver));
     for (const one of this.all.values()) {
       if (one.subscription !== id) continue;
       const isLeft = left.has(one.receiver);
@@ -173,6 +174,10 @@ class Model {
       if (!isLeft || type === 'RedeliveriesCancelled') one.pending = undefined;
       one.removedAt = isLeft ? undefined : (one.removedAt ?? time);
     }
+  }
+
+  private receiver(id: string, receiver: string) {
+    return receiversOf(id, this.active.get(id)?.content).find((one) => one.receiver === receiver);
   }
 
   private add(
@@ -220,8 +225,8 @@ export function receivedBy(world: Observed): readonly Expected[] {
   return [...new Set(world.receivers.all.map(({ id }) => id))].flatMap((id) => expected.get(id) ?? []);
 }
 
-const madeIn = ({ disks }: Observed): readonly RecordedEvent[] =>
-  disks.deliveries.stream('matched').filter(({ type }) => type === 'MessageDue');
+const madeIn = (world: Observed): readonly string[] =>
+  deliveriesOf(world).flatMap(({ type, data }) => (type === 'MessageDue' ? data.id : []));
 
 const matched: Check = {
   promise: 'Exactly the messages that are due by the log are made, once each, and in its order (N11, N15).',
@@ -231,10 +236,9 @@ const matched: Check = {
   },
   verify: (world) => {
     const expected = expectedOf(world);
-    const ids = madeIn(world).map((event) => String(dataOf(event)['id']));
     const made = new Set<string>();
     const sequences = new Map<string, number>();
-    for (const id of ids) {
+    for (const id of madeIn(world)) {
       require(!made.has(id), () => `message ${id} was matched twice`);
       made.add(id);
       const message = expected.get(id);
@@ -283,16 +287,16 @@ const requested: Check = {
   verify: (world) => {
     for (const one of [...world.clients.done(redeliverAll), ...world.clients.done(backfill)]) {
       const type = one.command.name === 'backfill' ? 'MessageRequested' : 'RedeliveryRequested';
-      const made = world.disks.log
-        .stream(`deliveryrequests-${one.what.id}`)
-        .filter((event) => event.type === type && isWithin(timeOf(world, event), one)).length;
+      const made = streamOf(world, `deliveryrequests-${one.what.id}`).filter(
+        (event) => event.type === type && isWithin(event, one),
+      ).length;
       require(made >= one.result.requested, () =>
         `${textOf(one)} was answered with ${one.result.requested}, but there are ${made}`);
     }
   },
 };
 
-const isWithin = (time: number, { sentAt, answeredAt }: Sent): boolean =>
+const isWithin = ({ time }: Happened, { sentAt, answeredAt }: Sent): boolean =>
   time >= sentAt && time <= answeredAt;
 
 /** By how much clocks may differ (ms): backfills read so much more. */
@@ -305,12 +309,12 @@ const past: Check = {
     const { transitions, all } = modelOf(world);
     if (transitions.some(({ at, time }) => Math.abs(at - time) > CLOCKS_MS / 2)) return;
     for (const one of world.clients.done(backfill)) {
-      const changes = world.disks.log
-        .stream(`subscription-${one.what.id}`)
-        .filter(({ type }) => /^Subscription/.test(type));
-      if (changes.some((event) => isWithin(timeOf(world, event), one))) continue;
-      const last = changes.findLast((event) => timeOf(world, event) < one.sentAt);
-      const { subscription: content } = dataOf(last!) as { readonly subscription?: SubscriptionContent };
+      const changes = streamOf(world, `subscription-${one.what.id}`).filter(({ type }) =>
+        type.startsWith('Subscription'),
+      );
+      if (changes.some((event) => isWithin(event, one))) continue;
+      const { data } = changes.findLast(({ time }) => time < one.sentAt)!;
+      const content = 'subscription' in data ? data.subscription : undefined;
       const [min, max] = [one.what.posted.minTime, one.what.posted.maxTime].map(
         (at) => Date.parse(at) - EPOCH,
       );
@@ -329,11 +333,9 @@ const disabled: Check = {
   left: (world) => {
     const known = new Set(disabledIn(world).map(({ receiver }) => receiver));
     const expected = expectedOf(world);
-    for (const event of world.disks.deliveries.all) {
-      const { id, receiver, status } = dataOf(event);
-      if (status !== 410 || known.has(String(receiver))) continue;
-      if (expected.get(String(id))?.isCancellable === false) return `${String(receiver)} is not disabled`;
-    }
+    for (const { type, data } of deliveriesOf(world))
+      if (type === 'MessageAttempted' && data.status === 410 && !known.has(data.receiver))
+        if (expected.get(data.id)?.isCancellable === false) return `${data.receiver} is not disabled`;
     return undefined;
   },
   verify: (world) => {

@@ -1,12 +1,12 @@
 import { type FeedImport } from '../../../src/domain/products/feed';
-import { type RecordedEvent } from '../../../src/kernel/event';
+import { type StoredOffer } from '../../../src/domain/products/offer';
 import { KnownFeed, type Posted } from '../../support/feed-model';
-import { textOf } from '../clients';
+import { type Happened, textOf } from '../clients';
 import { FEEDS } from '../workloads/network-file';
 import { deleteProducts, loadFeed, restoreFeed } from '../workloads/products';
 import { require } from './broken';
 import { Categories } from './categories';
-import { type Check, dataOf, type Observed, timeOf } from './check';
+import { type Check, historyOf, type Observed, once, streamOf } from './check';
 
 /** What is listed of a product; undefined: nothing. */
 type State = Omit<Posted, 'id'> | undefined;
@@ -27,42 +27,33 @@ class FeedHistory {
   readonly feed = new KnownFeed();
   readonly changes: Change[] = [];
   /** What has ended each load and deletion, by its id. */
-  readonly ended = new Map<string, RecordedEvent>();
+  readonly ended = new Map<string, Happened>();
 
   constructor(
     private readonly world: Observed,
     private readonly feedId: number,
   ) {
-    for (const event of world.disks.log.stream(`feed-${feedId}`)) {
-      if (event.type === 'FeedImported') this.imported(event);
-      else if (event.type === 'ProductsDeleted') this.end(event, String(dataOf(event)['importId']));
+    for (const event of streamOf(world, `feed-${feedId}`))
+      if (event.type === 'FeedImported') this.imported(event, event.data);
+      else if (event.type === 'ProductsDeleted') this.end(event, String(event.data.importId));
       else this.change(event);
-    }
   }
 
   /** Every event of a product changes it, as somebody had asked. */
-  private change(event: RecordedEvent): void {
-    const {
-      sourceProductId: id,
-      at,
-      price,
-      product,
-    } = dataOf(event) as {
-      readonly sourceProductId: string;
-      readonly at: string;
-      readonly price: number;
-      readonly product?: { readonly brand: string };
-    };
+  private change({ type, data, time }: Happened): void {
+    if (!('sourceProductId' in data)) return;
+    const { sourceProductId: id, at } = data;
     const before = this.feed.listed.get(id);
-    if (event.type === 'ProductDelisted') this.feed.take({ kind: 'delete', ids: [id] }, 0);
-    else {
-      const posted = [{ id, price: price / 100, brand: product?.brand ?? before?.brand }];
+    if (type === 'ProductDelisted') this.feed.take({ kind: 'delete', ids: [id] }, 0);
+    else if ('price' in data) {
+      const brand = 'product' in data ? data.product.brand : before?.brand;
+      const posted = [{ id, price: data.price / 100, brand }];
       this.feed.take({ kind: 'post', mode: '', xml: false, posted }, Date.parse(at));
     }
     const after = this.feed.listed.get(id);
-    require(before !== after, () => `feed ${this.feedId}: ${event.type} of ${id} changes nothing`);
-    require(this.wasAsked(id, after, timeOf(this.world, event)), () =>
-      `feed ${this.feedId}: nobody has asked for ${event.type} of ${id} at ${after?.price ?? 0}`);
+    require(before !== after, () => `feed ${this.feedId}: ${type} of ${id} changes nothing`);
+    require(this.wasAsked(id, after, time), () =>
+      `feed ${this.feedId}: nobody has asked for ${type} of ${id} at ${after?.price ?? 0}`);
     this.changes.push({ id, at, before, after, ended: this.ended.size });
   }
 
@@ -88,9 +79,8 @@ class FeedHistory {
   }
 
   /** When a load ends, the feed is as it was posted; when a load is undone, as it was before that one. */
-  private imported(event: RecordedEvent): void {
-    const { importId, restores, at, durationMs, faults } = dataOf(event) as unknown as FeedImport;
-    const time = timeOf(this.world, event);
+  private imported(event: Happened, { importId, restores, at, durationMs, faults }: FeedImport): void {
+    const { time } = event;
     if (restores === undefined) {
       const [load] = this.world.clients.of(loadFeed).filter(({ what }) => what.loads.includes(importId));
       require(load !== undefined && load.what.feed.id === this.feedId && load.sentAt <= time, () =>
@@ -123,19 +113,13 @@ class FeedHistory {
     }
   }
 
-  private end(event: RecordedEvent, id: string): void {
+  private end(event: Happened, id: string): void {
     require(!this.ended.has(id), () => `feed ${this.feedId}: ${id} has ended twice`);
     this.ended.set(id, event);
   }
 }
 
-const known = new WeakMap<Observed, readonly (readonly [feedId: number, history: FeedHistory])[]>();
-
-function historiesOf(world: Observed): readonly (readonly [feedId: number, history: FeedHistory])[] {
-  const all = known.get(world) ?? FEEDS.map(({ id }) => [id, new FeedHistory(world, id)] as const);
-  known.set(world, all);
-  return all;
-}
+const historiesOf = once((world) => FEEDS.map(({ id }) => [id, new FeedHistory(world, id)] as const));
 
 const loaded: Check = {
   promise:
@@ -151,7 +135,7 @@ const loaded: Check = {
       const { loadId } = one.result;
       if (loadId === undefined) continue;
       const ended = histories.get(one.what.feed.id)?.ended.get(loadId);
-      require(ended !== undefined && timeOf(world, ended) <= one.answeredAt, () =>
+      require(ended !== undefined && ended.time <= one.answeredAt, () =>
         `${textOf(one)} was acknowledged, but is not there`);
     }
     for (const one of clients.done(deleteProducts)) {
@@ -171,7 +155,7 @@ const readModels: Check = {
     'Products, their prices and categories in the read models are what was posted and mapped (P1, P10, P13).',
   verify: (world) => {
     const [store, categories] = [world.stores.at(-1), new Categories()];
-    for (const event of world.disks.log.all) categories.take(event);
+    for (const event of historyOf(world)) categories.take(event);
     const prices = store?.documentsOf('price-history');
     for (const [feedId, { feed }] of historiesOf(world)) {
       const found: [string, object][] = [...(store?.documentsOf('products') ?? [])].flatMap(
@@ -179,7 +163,7 @@ const readModels: Check = {
           const offer = JSON.parse(body) as StoredOffer;
           const { sourceProductId, product, mapped, modified } = offer;
           if (offer.feedId !== feedId) return [];
-          const { brand } = product;
+          const { brand = '' } = product;
           const expected = categories.of(feedId, sourceProductId, brand);
           require(mapped.join() === expected, () =>
             `${sourceProductId} of feed ${feedId} is mapped to ${mapped.join()}, not ${expected}`);
@@ -197,15 +181,6 @@ const readModels: Check = {
     }
   },
 };
-
-interface StoredOffer {
-  readonly feedId: number;
-  readonly sourceProductId: string;
-  readonly price: number;
-  readonly modified: number;
-  readonly mapped: readonly string[];
-  readonly product: { readonly brand: string };
-}
 
 interface StoredPrices {
   readonly prices: readonly (readonly [price: number, since: number, position: string, currency: string])[];
