@@ -82,14 +82,16 @@ export class Clients {
   private readonly variety: number;
 
   constructor(
-    private readonly simulation: Simulation,
-    private readonly hosts: () => readonly Host[],
-    private readonly say: Say,
+    private readonly world: {
+      readonly seed: string;
+      readonly simulation: Simulation;
+      readonly hosts: readonly Host[];
+      readonly say: Say;
+    },
     /** Messages that receivers have got so far, with their subscriptions. */
     readonly received: () => readonly { readonly id: string; readonly subscription: string }[],
-    seed: string,
   ) {
-    this.variety = new Random(`${seed} clients`).pick([0, 0.3, 1]);
+    this.variety = new Random(`${world.seed} clients`).pick([0, 0.3, 1]);
   }
 
   /** The number of one of some things, from 0: in some worlds always of the same few. */
@@ -116,7 +118,7 @@ export class Clients {
   /** Sends a command to some process, again if it is not answered. */
   ask(command: Command, what: object, random: Random): void {
     const sent: Sent = {
-      ...{ command, what, sentAt: this.simulation.now, answeredAt: Infinity },
+      ...{ command, what, sentAt: this.world.simulation.now, answeredAt: Infinity },
       ...{ times: 0, answer: { is: 'unknown' } },
     };
     this.sent.push(sent);
@@ -124,13 +126,13 @@ export class Clients {
   }
 
   private send(sent: Sent, random: Random): void {
-    const hosts = this.hosts().filter((host) => host.has('api'));
+    const hosts = this.world.hosts.filter((host) => host.has('api'));
     if (sent.times === TRIES) {
       this.answered(sent, { is: 'unknown' });
       return;
     }
     const again = (): void =>
-      void this.simulation.after(random.time(50, 5_000), undefined, () => this.send(sent, random));
+      void this.world.simulation.after(random.time(50, 5_000), undefined, () => this.send(sent, random));
     const host = hosts[random.below(hosts.length)];
     if (host === undefined) return again();
     sent.times += 1;
@@ -141,19 +143,19 @@ export class Clients {
       late.cancel();
       then();
     };
-    const late = this.simulation.after(PATIENCE_MS, undefined, () => over(again));
-    this.simulation.after(random.time(1, 500), host.process, () => {
+    const late = this.world.simulation.after(PATIENCE_MS, undefined, () => over(again));
+    this.world.simulation.after(random.time(1, 500), host.process, () => {
       const { api } = host;
       if (api === undefined) return;
       const back = (then: () => void): void =>
-        void this.simulation.after(random.time(1, 500), undefined, () => over(then));
+        void this.world.simulation.after(random.time(1, 500), undefined, () => over(then));
       sent.command.run(api, sent.what).then(
         (result) => back(() => this.answered(sent, { is: 'done', result })),
         (error: unknown) => {
           const codes = codesOf(error);
           if (codes !== undefined) back(() => this.answered(sent, { is: 'refused', codes }));
           else if (error instanceof EngineUnavailable || error instanceof NoGeneration) back(again);
-          else this.simulation.crash ??= error;
+          else this.world.simulation.crash ??= error;
         },
       );
     });
@@ -161,9 +163,9 @@ export class Clients {
 
   private answered(sent: Sent, answer: Sent['answer']): void {
     sent.answer = answer;
-    sent.answeredAt = this.simulation.now;
+    sent.answeredAt = this.world.simulation.now;
     const times = sent.times > 1 ? ` (${sent.times} times)` : '';
-    this.say(() => `${textOf(sent)}: ${JSON.stringify(answer)}${times}`);
+    this.world.say(() => `${textOf(sent)}: ${JSON.stringify(answer)}${times}`);
   }
 }
 

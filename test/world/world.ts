@@ -97,24 +97,15 @@ export class World {
     private readonly restored?: Backup,
   ) {
     this.random = new Random(`${seed} world`);
-    const simulation = new Simulation(seed);
-    this.simulation = simulation;
+    const simulation = (this.simulation = new Simulation(seed));
     const say: Say = (text) => this.say(text);
     this.network = new Network(simulation, seed, say);
     this.receivers = new Receivers(simulation, seed, say);
-    this.clients = new Clients(
-      simulation,
-      () => this.hosts,
-      say,
-      () => receivedBy(this),
-      seed,
-    );
+    this.clients = new Clients(this, () => receivedBy(this));
     this.shape = shapeOf(this.random);
     const wall = (): number => EPOCH + simulation.now;
-    const { log, deliveries } = restored ?? {
-      log: new MemoryEvents(wall),
-      deliveries: new MemoryEvents(wall),
-    };
+    const nothing = new MemoryEvents(wall);
+    const { log = nothing, deliveries = nothing } = restored ?? {};
     this.disks = { log: log.copy(wall), deliveries: deliveries.copy(wall), leases: new LeaseTable() };
     const isFlushed = !this.plan.some(({ name }) => name === 'power fails');
     this.stores = [...new Set(this.shape.hosts.map(({ store }) => store))].map(

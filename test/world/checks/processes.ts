@@ -9,7 +9,7 @@ export const BOUNDED: Promised = {
   promise: 'Nothing is repeated without a pause, and memory is bounded.',
 };
 export const RESTS: Promised = {
-  promise: 'When nothing fails any more, everything comes to rest, within 15 minutes.',
+  promise: 'When nothing fails any more, everything comes to rest, within 45 minutes.',
 };
 
 export const COPIES: Promised = {
