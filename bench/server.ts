@@ -75,10 +75,10 @@ export class Server {
   }
 
   /** Posts a small JSON body; raises for any answer but 200. */
-  async postJson(path: string, body: object): Promise<void> {
+  async postJson(path: string, body: object, headers: Readonly<Record<string, string>> = {}): Promise<void> {
     const answer = await request(`${this.origin}${path}`, {
       method: 'POST',
-      headers: { 'content-type': 'application/json; charset=utf-8' },
+      headers: { 'content-type': 'application/json; charset=utf-8', ...headers },
       body: JSON.stringify(body),
       dispatcher: this.agent,
     });

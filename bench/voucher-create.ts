@@ -18,7 +18,7 @@ const share = (count: number): number => Math.max(IN_FLIGHT, Math.ceil(count / 1
  *
  * Ours: over HTTP, from the first post to the last answer; each voucher is durable and listed when it is answered.
  * Bare: the same number of appends of one event of the same size, each durable before the next one: SQLite has one
- * writer.
+ * writer. Then the same posts with an `Idempotency-Key` beside posts without one.
  */
 export async function voucherCreate(bench: Bench): Promise<readonly Figure[]> {
   const count = share(bench.count);
@@ -30,18 +30,30 @@ export async function voucherCreate(bench: Bench): Promise<readonly Figure[]> {
       (round) => timed(() => createVouchers(server, round, count)),
       (round) => timed(() => appendEach(log, round, count)),
     );
-    return [{ ...figure, unit: 'vouchers/s' }];
+    const keyed = await compareRates(
+      { figure: 'voucher-create with keys beside without', goal: 0.5, count },
+      (round) => timed(() => createVouchers(server, 10 + round, count, true)),
+      (round) => timed(() => createVouchers(server, 20 + round, count)),
+    );
+    return [figure, keyed].map((one) => ({ ...one, unit: 'vouchers/s' }));
   } finally {
     await server.stop();
     log.close();
   }
 }
 
-export async function createVouchers(server: Server, round: number, count: number): Promise<void> {
+export async function createVouchers(
+  server: Server,
+  round: number,
+  count: number,
+  isKeyed = false,
+): Promise<void> {
   const numbers = Array.from({ length: count }, (_, at) => at + 1);
   await inParallel(numbers, IN_FLIGHT, async (number) => {
     const voucher = postedVoucher(number, `round ${round}, ${number}`);
-    await server.postJson(`/1.0/vouchers?token=${VOUCHER_TOKENS.advertiser}`, voucher);
+    await server.postJson(`/1.0/vouchers?token=${VOUCHER_TOKENS.advertiser}`, voucher, {
+      ...(isKeyed ? { 'idempotency-key': randomUUID() } : {}),
+    });
   });
 }
 

@@ -1,4 +1,4 @@
-import { createHash, hash } from 'node:crypto';
+import { createHash, createHmac } from 'node:crypto';
 import { promisify } from 'node:util';
 import { gunzip, gzip } from 'node:zlib';
 import { type FastifyReply, type FastifyRequest } from 'fastify';
@@ -6,24 +6,24 @@ import { appendIdempotently, type EventOf, eventsOf, toDomainEvent, toNewEvent }
 import { NO_STREAM, streamOf } from '../kernel/event';
 import { type EventLog, RevisionConflict } from '../kernel/event-log';
 import { NamedError } from '../kernel/fault';
-import { type Clock } from '../runtime/clock';
+import { type Clock, type Timer } from '../runtime/clock';
 import { httpFaults } from '../wire/api/errors';
 import { type OperationText } from '../wire/api/description';
 import { type KeyFaults } from '../wire/keys/keys';
 import { Sealer } from './sealed';
 
-/** Requests that clients may repeat by their `Idempotency-Key` (`docs/decisions.md#a20`, ADR 55). */
+/** Requests that clients may repeat by their `Idempotency-Key` (`docs/decisions.md#a22`, ADR 55). */
 const KEY_HEADER = 'Idempotency-Key';
 export const REPLAYED = 'Idempotent-Replayed';
 
 const SHARDS = 1024;
 
-/** Streams of the log that expires: a request is in the one that its digest selects. */
+/** Streams of the log that expires: a request is in the one that its identity selects. */
 export const REQUEST_STREAMS: readonly string[] = Array.from({ length: SHARDS }, (_, shard) =>
   streamOf('requests', shard),
 );
 
-/** `request` identifies caller and key; `content` is a digest of what was sent. */
+/** `request` identifies caller and key, and only processes with the key of the journal can compute it; `content` is a digest of what was sent. */
 interface Identity {
   readonly request: string;
   readonly content: string;
@@ -48,26 +48,36 @@ interface KeptAnswer {
 const REMEMBERED_MS = 24 * 60 * 60 * 1000;
 /** How far the clocks of processes may be apart (ms). */
 const SKEW_MS = 60 * 60 * 1000;
-/** After this time a request that another process has begun is executed again: that process was killed (ms). */
-const IN_PROGRESS_MS = 60_000;
+/** A process says this often that it still executes a request (ms). */
+const RENEWED_MS = 5_000;
+/** After this time without a word a request of another process is executed again: that process was killed (ms). */
+const IN_PROGRESS_MS = 20_000;
 /** Most characters of a sealed answer, so that an append has room for it. */
 const MOST_KEPT = 700_000;
 /** Events read at a time. */
 const BATCH = 200;
 
+type Caller = NonNullable<FastifyRequest['caller']>;
+
 /** Records requests, and what they were answered with. All methods may raise `EngineUnavailable`. */
 export class RequestJournal {
-  /** Those that this process executes. */
-  private readonly running = new Set<string>();
+  /** Those that this process executes, and what ends their renewal. */
+  private readonly running = new Map<string, () => Promise<void>>();
   private readonly sealer: Sealer;
 
-  /** `key` seals answers, which may contain secrets. */
+  /** `key` seals answers, which may contain secrets, and makes identities, so that no client can choose a stream. */
   constructor(
     private readonly clock: Clock,
     private readonly log: () => Promise<EventLog>,
-    key: Uint8Array,
+    private readonly key: Uint8Array,
   ) {
     this.sealer = new Sealer(key);
+  }
+
+  /** Identifies a key of a caller. */
+  requestOf({ organisationId, siteId, system }: Caller, key: string): string {
+    const named = JSON.stringify([system, organisationId, siteId, key]);
+    return createHmac('sha256', this.key).update(named).digest('hex').slice(0, 32);
   }
 
   /**
@@ -77,10 +87,11 @@ export class RequestJournal {
   async begin(identity: Identity): Promise<KeptAnswer | { readonly mayHaveRun: boolean }> {
     const { request } = identity;
     if (this.running.has(request)) throw inProgress(1);
-    this.running.add(request);
+    this.running.set(request, () => Promise.resolve());
     try {
       const begun = await this.answerOrBegin(identity);
       if ('status' in begun) this.running.delete(request);
+      else this.running.set(request, this.renewing(identity));
       return begun;
     } catch (error) {
       this.running.delete(request);
@@ -88,10 +99,30 @@ export class RequestJournal {
     }
   }
 
+  /** Keeps other processes from executing a request that takes long. Returns what ends this. */
+  private renewing(identity: Identity): () => Promise<void> {
+    let renewal: Promise<void> | undefined;
+    const timer: Timer = this.clock.interval(RENEWED_MS, () => {
+      renewal ??= this.append({ type: 'RequestStarted', data: { at: this.at(), ...identity } })
+        .catch(() => undefined)
+        .finally(() => (renewal = undefined));
+    });
+    timer.unref();
+    return async () => {
+      timer.cancel();
+      await renewal;
+    };
+  }
+
+  private at(): string {
+    return this.clock.now().toISOString();
+  }
+
   /** Ends a request that has begun. Without an answer it is executed when it is repeated. */
   async end(identity: Identity, answer: KeptAnswer | undefined): Promise<void> {
     try {
-      const at = this.clock.now().toISOString();
+      await this.running.get(identity.request)?.();
+      const at = this.at();
       const sealed = answer === undefined ? undefined : await this.seal(answer);
       const kept = sealed === undefined || sealed.length > MOST_KEPT ? {} : { answer: sealed };
       await this.append(
@@ -215,10 +246,10 @@ export class RepeatableRequest {
   private constructor(
     private readonly journal: RequestJournal,
     { method, target, contentType }: FastifyRequest,
-    { organisationId, siteId, system }: NonNullable<FastifyRequest['caller']>,
+    caller: Caller,
     key: string,
   ) {
-    this.request = hash('sha256', JSON.stringify([system, organisationId, siteId, key])).slice(0, 32);
+    this.request = journal.requestOf(caller, key);
     const { path, extension, matrix, query } = target;
     const keys = [...matrix, ...query].filter(({ name }) => name !== 'token').map(({ sent }) => sent);
     this.content.update(JSON.stringify([method, path, extension, keys.sort(), contentType]));
@@ -258,23 +289,29 @@ export class RepeatableRequest {
     this.mayHaveRun = begun.mayHaveRun;
   }
 
-  /** Records what is answered now, unless the server has failed. */
+  /** Records what is answered now, unless the server has failed. Raises nothing. */
   async answered(reply: FastifyReply, payload: unknown): Promise<void> {
     const { begun } = this;
     if (begun === undefined) return;
     this.begun = undefined;
-    const status = reply.statusCode;
-    const headers = Object.entries(reply.getHeaders()).flatMap(([name, value]) =>
-      value === undefined || !isKept(name) ? [] : [[name, String(value)] as const],
-    );
-    const isGzip = reply.getHeader('content-encoding') === 'gzip';
-    const bytes = Buffer.from((payload ?? '') as Buffer | string);
-    const body = (isGzip ? await promisify(gunzip)(bytes) : bytes).toString();
-    const answer = { status, headers: Object.fromEntries(headers), body };
-    await this.journal.end(begun, status < 500 ? answer : undefined).catch((error: unknown) => {
+    const warn = (error: unknown) => {
       reply.request.log.warn({ err: error }, 'an answer could not be kept for repeated requests');
-    });
+      return undefined;
+    };
+    const answer = reply.statusCode < 500 ? await kept(reply, payload).catch(warn) : undefined;
+    await this.journal.end(begun, answer).catch(warn);
   }
+}
+
+/** An answer as it is kept. */
+async function kept(reply: FastifyReply, payload: unknown): Promise<KeptAnswer> {
+  const headers = Object.entries(reply.getHeaders()).flatMap(([name, value]) =>
+    value === undefined || !isKept(name) ? [] : [[name, String(value)] as const],
+  );
+  const bytes = Buffer.from((payload ?? '') as Buffer | string);
+  const isGzip = reply.getHeader('content-encoding') === 'gzip';
+  const body = (isGzip ? await promisify(gunzip)(bytes) : bytes).toString();
+  return { status: reply.statusCode, headers: Object.fromEntries(headers), body };
 }
 
 /** Headers that belong to one answer, not to the request. */

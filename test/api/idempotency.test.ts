@@ -210,7 +210,7 @@ describe('a POST whose answer was lost with its process (decisions A22)', () => 
     const first = await post(path, key, body);
     spy.mockRestore();
     expect(refusalOf(await post(path, key, body)).codes).toBe('409 409');
-    world.passTo(NOW + 60_000);
+    world.passTo(NOW + 20_000);
     return first;
   }
 

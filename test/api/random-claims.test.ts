@@ -22,6 +22,8 @@ import { SEED } from './searches';
 import { DAY, NOW } from './voucher-network';
 
 const HISTORIES = cases(300, 25);
+/** So many are always the same, so that the statuses that they meet do not depend on the seed. */
+const FIXED = Math.floor(HISTORIES / 2);
 const REBUILD_EVERY = Math.ceil(HISTORIES / 3);
 
 let app: TestApp;
@@ -275,7 +277,7 @@ function shownOf({ id, statusId, version, content, adjusted }: ModelClaim): read
 }
 
 it(`${HISTORIES} random histories of claims give what a reference model gives, after rebuilds too (decisions C3 to C6, C9 to C12; SEARCH_SEED=${SEED})`, async () => {
-  const random = randomHistories(HISTORIES, SEED);
+  const random = [...randomHistories(FIXED, 1), ...randomHistories(HISTORIES - FIXED, SEED)];
   const statuses = new Set<number>();
   for (const [number, taken] of random.entries()) {
     const history = new History(number);
@@ -298,6 +300,7 @@ it(`${HISTORIES} random histories of claims give what a reference model gives, a
       await history.check();
     }
   }
-  // A few histories may meet few statuses; screening.test.ts has all outcomes.
-  expect(statuses.size).toBeGreaterThanOrEqual(HISTORIES < 300 ? 1 : 8);
+  // Few histories meet few statuses; screening.test.ts has all outcomes.
+  console.log('STATUSES', statuses.size);
+  expect(statuses.size).toBeGreaterThanOrEqual(HISTORIES < 300 ? 3 : 8);
 }, 3_600_000);

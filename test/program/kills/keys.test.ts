@@ -1,0 +1,66 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { folderWithNetwork, removeFolder, Server } from '../../support/server';
+import { smallNetwork, tokenNamed } from '../../support/small-network';
+
+const DAY = 86_400_000;
+const TOKEN = tokenNamed('fjord vouchers');
+const NUMBERS = Array.from({ length: 60 }, (_, number) => number);
+
+const small = smallNetwork();
+const tokens = [...small.tokens, { organisationId: 3, system: 'VOUCHERS', token: TOKEN }];
+
+/** Posts a voucher without a `sourceId`. */
+async function post({ url }: Server, number: number): Promise<Response> {
+  return fetch(`${url}/1.0/vouchers?token=${TOKEN}`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json; charset=utf-8', 'idempotency-key': `killed-${number}` },
+    body: JSON.stringify({
+      programId: 31,
+      voucherTypeId: 3,
+      title: `Offer ${number}`,
+      shortDescription: 'Less to pay',
+      description: 'For what is in the basket',
+      startDate: Date.now() - (Date.now() % DAY),
+      endDate: Date.now() - (Date.now() % DAY) + 30 * DAY,
+      landingUrl: 'https://fjord.example/offers',
+    }),
+  });
+}
+
+/** Posts it until it is executed, as clients do: the first process may have died executing it. */
+async function repeated(server: Server, number: number): Promise<unknown> {
+  for (;;) {
+    const answer = await post(server, number);
+    const body = await answer.text();
+    if (answer.status === 200) return JSON.parse(body) as unknown;
+    if (answer.status !== 409) throw new Error(`${answer.status}: ${body}`);
+    await pause(Number(answer.headers.get('retry-after')) * 1000);
+  }
+}
+
+test('vouchers that are posted again with their keys after a kill exist once (decisions A22)', async () => {
+  const folder = await folderWithNetwork({}, { ...small, tokens });
+  let server = await Server.start(folder);
+  try {
+    const answered = new Map<number, unknown>();
+    let killed: Promise<unknown> | undefined;
+    const posts = NUMBERS.map(async (number) => {
+      const answer = await post(server, number);
+      answered.set(number, await answer.json());
+      if (answered.size >= NUMBERS.length / 3) killed ??= server.end('SIGKILL');
+    });
+    await Promise.allSettled(posts);
+    await killed;
+    expect(answered.size).toBeGreaterThan(0);
+
+    server = await Server.start(folder);
+    const ids = await Promise.all(NUMBERS.map((number) => repeated(server, number)));
+    for (const [number, body] of answered) expect(ids[number]).toEqual(body);
+    const listed = await fetch(`${server.url}/1.0/vouchers?token=${TOKEN}`);
+    const titles = ((await listed.json()) as readonly { readonly title: string }[]).map(({ title }) => title);
+    expect(titles.toSorted()).toEqual(NUMBERS.map((number) => `Offer ${number}`).toSorted());
+  } finally {
+    await server.end('SIGKILL');
+    await removeFolder(folder);
+  }
+});
