@@ -6,16 +6,17 @@ import {
   Injectable,
   Module,
 } from '@nestjs/common';
-import { APP_FILTER, APP_GUARD, Reflector } from '@nestjs/core';
+import { APP_FILTER, APP_GUARD, ModulesContainer, Reflector } from '@nestjs/core';
 import { type FastifyReply, type FastifyRequest } from 'fastify';
 import { type Caller, TOKEN, tokenHash } from '../network/organisations';
 import { Clock } from '../runtime/clock';
 import { FairBudget } from '../runtime/fair-queue';
 import { httpFaults, openApiFaults } from '../wire/api/errors';
-import { describeUnknown, type KeyTable, unknownKeys } from '../wire/keys/keys';
+import { describeUnknown, type KeyTable, spellingsOf, unknownKeys } from '../wire/keys/keys';
 import { nameList } from '../wire/keys/name-list';
 import { AnswerWriter } from './answer-writer';
 import { ApiOperation, formatsOf, keyTableOf, rolesOf } from './decorators';
+import { operationsOf } from './describe';
 import { FailureCounts, FailureFilter } from './failure-filter';
 import { RepeatableRequest, takesKey } from './idempotency';
 import { ReadQueue } from './read-queue';
@@ -23,7 +24,7 @@ import { RequestMetrics } from './request-metrics';
 import { representationOf } from './representation';
 import { sentTokens } from './request-state';
 import { whenOver } from './send-stream';
-import { HttpOptions, type Service } from './service';
+import { HttpOptions, type Service, serviceOf } from './service';
 import { WaitForReadModels } from './visible-writes';
 
 const READS = ['GET', 'HEAD'];
@@ -40,9 +41,12 @@ class AdmissionGuard implements CanActivate {
   /** The current minute, and the requests of each token in it. */
   private minute = -1;
   private counts = new Map<string, number>();
+  /** The spellings of all keys that operations of a service have. */
+  private readonly known = new Map<Service, ReadonlySet<string>>();
 
   constructor(
     private readonly options: HttpOptions,
+    private readonly modules: ModulesContainer,
     private readonly clock: Clock,
     private readonly reflector: Reflector,
     private readonly readModels: WaitForReadModels,
@@ -65,7 +69,7 @@ class AdmissionGuard implements CanActivate {
     const operation = [context.getHandler(), context.getClass()] as const;
     const roles = rolesOf(this.reflector, ...operation);
     if (roles !== undefined) requireRole(roles, caller, service, request);
-    refuseUnknownKeys(keyTableOf(context), service, request, reply);
+    refuseUnknownKeys(keyTableOf(context), service, request, reply, () => this.keysOf(service));
     request.view = representationOf(request, service, formatsOf(this.reflector, ...operation));
     const text = this.reflector.get(ApiOperation, context.getHandler());
     if (takesKey(request.method, text))
@@ -87,6 +91,17 @@ class AdmissionGuard implements CanActivate {
   private begin(client: string, response: ServerResponse): void {
     if (!this.connections.take(client, 1)) throw httpFaults.overloaded(undefined, { retryAfter: 1 });
     whenOver(response, () => this.connections.give(client, 1));
+  }
+
+  private keysOf(service: Service): ReadonlySet<string> {
+    let known = this.known.get(service);
+    if (known === undefined) {
+      const { services } = this.options;
+      const own = operationsOf(this.modules).filter(({ path }) => serviceOf(services, path) === service);
+      known = new Set(own.flatMap(({ keys }) => [...spellingsOf(keys).keys()]));
+      this.known.set(service, known);
+    }
+    return known;
   }
 
   /** Requires a token of the service (`docs/decisions.md#a4`). */
@@ -158,18 +173,24 @@ function requireRole(
 
 /**
  * Refuses keys that an operation does not have: all of them where the request changes something, otherwise those that
- * look like a misspelling. Names the others in `X-Ignored-Keys` (`docs/decisions.md#a14`).
+ * look like a misspelling, or that another operation of the service has. Names the others in `X-Ignored-Keys`
+ * (`docs/decisions.md#a14`).
  */
 function refuseUnknownKeys(
   table: KeyTable,
   { keyFaults }: Service,
   { target, method }: FastifyRequest,
   reply: FastifyReply,
+  keysOfService: () => ReadonlySet<string>,
 ): void {
   const unknown = unknownKeys(table, target);
   if (unknown.length === 0) return;
-  const [refused] = READS.includes(method) ? unknown.filter(({ meant }) => meant !== undefined) : unknown;
-  if (refused !== undefined) throw keyFaults.unusable(describeUnknown(refused, table));
+  const known = keysOfService();
+  const refused = unknown.find(
+    ({ meant, name }) => !READS.includes(method) || meant !== undefined || known.has(name),
+  );
+  if (refused !== undefined)
+    throw keyFaults.unusable(describeUnknown(refused, table, known.has(refused.name)));
   reply.header('X-Ignored-Keys', nameList(unknown.map(({ name }) => name)));
 }
 

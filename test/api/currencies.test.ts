@@ -186,7 +186,14 @@ describe('A program that turns to another currency (decisions P10)', () => {
         ([, currency, value]) => `${value} ${currency}`,
       );
     });
-    return [await history(spId, fid), offers.flatMap(written), ...inXml];
+    const { body } = await app.get(`/1.0/products.csv;fid=${fid};spId=${spId};priceHistory=true`, { token });
+    const [, row = ''] = body.split('\r\n');
+    const inCsv = row
+      .split(',')
+      .at(-1)!
+      .split(';')
+      .map((entry) => entry.split(':', 2).join(' '));
+    return [await history(spId, fid), offers.flatMap(written), ...inXml, inCsv];
   }
 
   it('leaves earlier prices in theirs, in every format', async () => {

@@ -520,9 +520,28 @@ describe('csv', () => {
     ]);
   });
 
-  it('sourceProductUrl and priceHistory are omitted (decisions P16)', async () => {
-    const { body } = await get(`/1.0/products.csv;fid=${german};sourceproducturl=true;priceHistory=true`);
-    expect(body).toBe((await get(`/1.0/products.csv;fid=${german}`)).body);
+  describe.each(['products', 'productsUnlimited'])('%s', (path) => {
+    it.each(['.csv', ';format=csv'])('%s has columns for what keys add (decisions P16)', async (format) => {
+      const keys = `;fid=${german}${format.startsWith(';') ? format : ''}`;
+      const target = `/1.0/${path}${format.startsWith('.') ? format : ''}${keys}`;
+      const plain = rowsOf(await get(target));
+      const added = rowsOf(
+        await get(`${target};sourceproducturl=true;priceHistory=true;dateOutputFormat=iso8601`),
+      );
+      expect(Object.keys(added[0]!)).toEqual([
+        ...Object.keys(plain[0]!),
+        ...['priceHistory', 'sourceProductUrl'],
+      ]);
+      const found = added.find(
+        ({ sourceProductId, TDProductId = sourceProductId }) => TDProductId === 'plain',
+      );
+      expect(found).toMatchObject({
+        priceHistory: `2.00:EUR:${AT}`,
+        sourceProductUrl: expect.stringMatching(/^https:\/\/shop\.example\//) as string,
+      });
+      for (const without of [';sourceproducturl=false', ';priceHistory=false'])
+        expect((await get(target + without)).body).toBe((await get(target)).body);
+    });
   });
 
   describe('what fails', () => {

@@ -193,6 +193,12 @@ describe('a request with unknown keys (decisions A14)', () => {
     expect([answer.statusCode, codesOf(answer.body)]).toEqual([400, ['N_2']]);
   });
 
+  it('that reads is refused for a key that another operation has', async () => {
+    const answer = await asked.get(`/1.0/notes/all;Word=a?${token}`);
+    const message = 'Word=a: a key of other operations only; expected one of: pretty';
+    expect([answer.statusCode, answer.json()]).toEqual([400, { errors: [{ code: 'N_2', message }] }]);
+  });
+
   it('that reads ignores others, and names the first 20 of them in X-Ignored-Keys', async () => {
     const { statusCode, headers } = await asked.get(
       `/1.0/notes;word=a;Shape=1;shape=2;z%C3%A9=1?a=1&${token}`,

@@ -21,7 +21,7 @@ import { atLeast, ListCursors } from '../../wire/keys/pages';
 import { SINCE } from './download/joined-facts';
 import { tokensOf } from '../../wire/words';
 import { productFaults as fault } from '../../domain/products/faults';
-import { type CsvStyle } from './result-text';
+import { type AddedColumn, type CsvStyle } from './result-text';
 
 /** A character that may separate or embrace: no line end, and one that parsers take for one character. */
 const USABLE = '[^\\r\\n\\ud800-\\udfff]';
@@ -68,8 +68,19 @@ export const csvKeys = {
   },
 } as const satisfies KeyTable;
 
+interface AddingKeys {
+  readonly priceHistory?: boolean | undefined;
+  readonly sourceproducturl?: boolean | readonly boolean[] | undefined;
+}
+
 /** The CSV style that the keys ask for. Raises PF_430 if the embrace is also a separator. */
-export function csvStyleOf({ format, csvSeparators, csvEmbrace }: Keys<typeof csvKeys>): CsvStyle {
+export function csvStyleOf({
+  format,
+  csvSeparators,
+  csvEmbrace,
+  priceHistory,
+  sourceproducturl,
+}: Keys<typeof csvKeys> & AddingKeys): CsvStyle {
   const separators = csvSeparators ?? [',', ';', ':'];
   const embrace = csvEmbrace ?? '"';
   if (separators.includes(embrace)) {
@@ -79,7 +90,10 @@ export function csvStyleOf({ format, csvSeparators, csvEmbrace }: Keys<typeof cs
         `embrace is ${embrace}`,
     );
   }
-  return { columns: format === 'csv' ? 'of the key' : 'of the type', separators, embrace };
+  const added: AddedColumn[] = [];
+  if (priceHistory === true) added.push('priceHistory');
+  if ([sourceproducturl].flat().includes(true)) added.push('sourceProductUrl');
+  return { columns: format === 'csv' ? 'of the key' : 'of the type', separators, embrace, added };
 }
 
 const values = { type: TEXT, multiple: true } as const;

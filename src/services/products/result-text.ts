@@ -29,7 +29,11 @@ export interface CsvStyle {
   readonly columns: 'of the key' | 'of the type';
   readonly separators: CsvSeparators;
   readonly embrace: string;
+  /** Columns after the documented ones: what only a key adds (`docs/decisions.md#p16`). */
+  readonly added: readonly AddedColumn[];
 }
+
+export type AddedColumn = 'priceHistory' | 'sourceProductUrl';
 
 export interface CsvOptions extends CsvStyle {
   readonly dates: OutputView['dates'];
@@ -93,6 +97,9 @@ const CELLS = {
   priceValue: ({ offer }) => formatPrice(offer.price.minor),
   currency: ({ offer }) => offer.price.currency,
   priceCurrency: ({ offer }) => offer.price.currency,
+  priceHistory: ({ offer, list, parts }) =>
+    list((offer.priceHistory ?? []).map(({ price, date }) => parts([price.value, price.currency, date]))),
+  sourceProductUrl: ({ offer }) => offer.sourceProductUrl,
   modified: ({ offer }) => offer.modified,
   dateformat: ({ dates }) => dates.toUpperCase(),
   dateFormat: ({ dates }) => dates.toUpperCase(),
@@ -132,7 +139,14 @@ const COLUMNS: Readonly<Record<CsvStyle['columns'], readonly CellName[]>> = {
 const MAX_FLATTENED = 1000;
 
 /** How products are written in CSV; raises PF_430 for more custom fields than can be columns. */
-export function csvLayout({ columns, separators, embrace, dates, customFields }: CsvOptions): CsvLayout {
+export function csvLayout({
+  columns,
+  added,
+  separators,
+  embrace,
+  dates,
+  customFields,
+}: CsvOptions): CsvLayout {
   if (customFields !== undefined && customFields.length > MAX_FLATTENED) {
     throw fault.illegalValue(
       `csvFlattenFields=true: the result has ${customFields.length} custom fields, expected at most ${MAX_FLATTENED}`,
@@ -142,7 +156,7 @@ export function csvLayout({ columns, separators, embrace, dates, customFields }:
   const [, value, part] = separators;
   const list: LineSource['list'] = (values) => values.join(value);
   const parts: LineSource['parts'] = (values) => values.join(part);
-  const cells = COLUMNS[columns].flatMap((column) => {
+  const cells = [...COLUMNS[columns], ...added].flatMap((column) => {
     const cell: MakeCell = CELLS[column];
     if (column !== 'fields' || customFields === undefined) return [{ header: column, cell }];
     return [...customFields.map(customColumn), { header: column, cell: () => undefined }];

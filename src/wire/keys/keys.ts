@@ -252,18 +252,21 @@ export function unknownKeys(table: KeyTable, { matrix, query, bare }: RequestTar
 }
 
 /** For a message: the key, what is unknown about it, and what is expected. */
-export function describeUnknown({ name, value, sent, meant }: UnknownKey, table: KeyTable): string {
+export function describeUnknown(
+  { name, value, sent, meant }: UnknownKey,
+  table: KeyTable,
+  isKnownElsewhere: boolean,
+): string {
   const key = `${name}=${(value ?? sent).slice(0, 100)}`;
   const expected = `xpected one of: ${[...Object.keys(table), 'pretty'].join(', ')}`;
-  return meant === undefined
-    ? `${key}: unknown key; e${expected}`
-    : `${key}: unknown key; did you mean ${meant}? E${expected}`;
+  if (meant !== undefined) return `${key}: unknown key; did you mean ${meant}? E${expected}`;
+  return `${key}: ${isKnownElsewhere ? 'a key of other operations only' : 'unknown key'}; e${expected}`;
 }
 
 const cached = new WeakMap<KeyTable, ReadonlyMap<string, string>>();
 
 /** The name of each key by its spellings, in lower case. */
-function spellingsOf(table: KeyTable): ReadonlyMap<string, string> {
+export function spellingsOf(table: KeyTable): ReadonlyMap<string, string> {
   let spellings = cached.get(table);
   if (spellings === undefined) {
     const names = Object.entries(table).flatMap(([name, { aliases = [] }]) =>
