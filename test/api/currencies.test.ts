@@ -1,3 +1,4 @@
+import { parse as parseCsv } from 'csv-parse/sync';
 import { randomUUID } from 'node:crypto';
 import { vouchers } from '../../projections/vouchers';
 import { type EventLog } from '../../src/kernel/event-log';
@@ -187,12 +188,8 @@ describe('A program that turns to another currency (decisions P10)', () => {
       );
     });
     const { body } = await app.get(`/1.0/products.csv;fid=${fid};spId=${spId};priceHistory=true`, { token });
-    const [, row = ''] = body.split('\r\n');
-    const inCsv = row
-      .split(',')
-      .at(-1)!
-      .split(';')
-      .map((entry) => entry.split(':', 2).join(' '));
+    const [row] = parseCsv<{ priceHistory: string }>(body, { columns: true });
+    const inCsv = row!.priceHistory.split(';').map((entry) => entry.split(':', 2).join(' '));
     return [await history(spId, fid), offers.flatMap(written), ...inXml, inCsv];
   }
 

@@ -301,6 +301,5 @@ it(`${HISTORIES} random histories of claims give what a reference model gives, a
     }
   }
   // Few histories meet few statuses; screening.test.ts has all outcomes.
-  console.log('STATUSES', statuses.size);
   expect(statuses.size).toBeGreaterThanOrEqual(HISTORIES < 300 ? 3 : 8);
 }, 3_600_000);

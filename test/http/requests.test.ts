@@ -195,7 +195,7 @@ describe('a request with unknown keys (decisions A14)', () => {
 
   it('that reads is refused for a key that another operation has', async () => {
     const answer = await asked.get(`/1.0/notes/all;Word=a?${token}`);
-    const message = 'Word=a: a key of other operations only; expected one of: pretty';
+    const message = 'word=a: a key of other operations only; expected one of: pretty';
     expect([answer.statusCode, answer.json()]).toEqual([400, { errors: [{ code: 'N_2', message }] }]);
   });
 
