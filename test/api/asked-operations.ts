@@ -54,10 +54,11 @@ export function goodKeys({ path, keys }: Operation): string {
   if (path === '/ops/1.0/documents') return ';readModel=feeds;id=1';
   if (path.startsWith('/ops/1.0/projections/')) return ';name=feeds';
   if (path === '/ops/1.0/claims') return ';statusId=2,202';
-  if ('asOf' in keys) return `;fid=${FEEDS.german};asOf=now;publisher=11`;
+  const feed = 'fid' in keys ? `;fid=${FEEDS.german}` : '';
+  if ('asOf' in keys) return `${feed};asOf=now;publisher=11`;
   if (path === '/ops/1.0/why/voucher') return ';id=1';
   if (path === '/ops/1.0/why/delivery') return ';id=1';
   if (path === '/1.0/products/visibility' || path === '/ops/1.0/why/product')
     return `;fid=${FEEDS.german};spId=lamp`;
-  return 'fid' in keys ? `;fid=${FEEDS.german}` : 'name' in keys ? ';name=x' : '';
+  return feed === '' && 'name' in keys ? ';name=x' : feed;
 }

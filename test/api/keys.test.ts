@@ -95,6 +95,7 @@ const AS_OF_VIEWS = [
   ['listTransactions', 'listTransactionsAsOf', ';asOf=now;advertiser=1'],
 ] as const;
 
+const feedOf = (id: string): string => (id === 'searchProductsAsOf' ? `;fid=${german}` : '');
 const NOT_AS_OF = /^(format|csv|since)/;
 const statusCode: Effect[3] = (answer) => answer.statusCode;
 const says =
@@ -108,11 +109,11 @@ const AS_OF_EFFECTS: readonly Effect[] = [
     ...[...EFFECTS, ...TRANSACTION_EFFECTS]
       .filter(([one, sent, beside]) => one === id && !NOT_AS_OF.test(sent) && !beside.includes('format'))
       .map(([, sent, beside, show, shown]): Effect => [past, sent, `${beside}${view}`, show, shown]),
-    [past, 'asOf=none', `;fid=${german};publisher=11`, statusCode, 404],
+    [past, 'asOf=none', `${feedOf(past)};publisher=11`, statusCode, 404],
   ]),
   ...(['searchProductsAsOf', 'listVouchersAsOf'] as const).flatMap((id): readonly Effect[] => [
-    [id, 'publisher=11', `;fid=${german};asOf=now`, statusCode, 200],
-    [id, 'advertiser=1', `;fid=${german};asOf=now`, statusCode, 200],
+    [id, 'publisher=11', `${feedOf(id)};asOf=now`, statusCode, 200],
+    [id, 'advertiser=1', `${feedOf(id)};asOf=now`, statusCode, 200],
   ]),
   ['listTransactionsAsOf', 'publisher=13', ';asOf=now', ({ body }) => body, '[]'],
   ['listTransactionsAsOf', 'advertiser=3', ';asOf=now', statusCode, 400],
