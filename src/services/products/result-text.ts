@@ -30,7 +30,7 @@ export interface CsvStyle {
   readonly separators: CsvSeparators;
   readonly embrace: string;
   /** Columns after the documented ones: what only a key adds (`docs/decisions.md#p16`). */
-  readonly added: readonly AddedColumn[];
+  readonly added?: readonly AddedColumn[] | undefined;
 }
 
 export type AddedColumn = 'priceHistory' | 'sourceProductUrl';
@@ -141,7 +141,7 @@ const MAX_FLATTENED = 1000;
 /** How products are written in CSV; raises PF_430 for more custom fields than can be columns. */
 export function csvLayout({
   columns,
-  added,
+  added = [],
   separators,
   embrace,
   dates,
