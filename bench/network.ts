@@ -4,6 +4,8 @@ import { CATEGORIES } from './products';
 export const ADVERTISER_TOKEN = 'b'.repeat(40);
 /** A publisher with access to all feeds. */
 export const PUBLISHER_TOKEN = 'c'.repeat(40);
+/** Others of the same publisher, for other sites: clients that do not wait for each other. */
+export const OTHER_PUBLISHER_TOKENS = ['4', '5', '6', '7'].map((digit) => digit.repeat(40));
 /** Tokens of the same organisations for vouchers. */
 export const VOUCHER_TOKENS = { advertiser: 'd'.repeat(40), publisher: 'e'.repeat(40) } as const;
 /** And for conversions. */
@@ -28,7 +30,9 @@ export function networkFile(feedCount = FEEDS, mapped = feedCount): string {
     ],
     tokens: [
       { token: ADVERTISER_TOKEN, organisationId: 1, system: 'PRODUCTS' },
-      { token: PUBLISHER_TOKEN, organisationId: 2, system: 'PRODUCTS', siteId: 21 },
+      ...[PUBLISHER_TOKEN, ...OTHER_PUBLISHER_TOKENS].map((token, at) => ({
+        ...{ token, organisationId: 2, system: 'PRODUCTS', siteId: SITES[at] },
+      })),
       { token: VOUCHER_TOKENS.advertiser, organisationId: 1, system: 'VOUCHERS' },
       { token: VOUCHER_TOKENS.publisher, organisationId: 2, system: 'VOUCHERS', siteId: 21 },
       { token: CONVERSION_TOKENS.advertiser, organisationId: 1, system: 'CONVERSIONS' },

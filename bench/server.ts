@@ -111,11 +111,9 @@ export class Server {
   }
 
   /** Waits until searches show everything up to a position. */
-  async shows(position: string): Promise<void> {
+  async shows(position: string, search = `/1.0/products;fid=1?token=${PUBLISHER_TOKEN}`): Promise<void> {
     for (;;) {
-      const answer = await this.answerTo(`/1.0/products;fid=1?token=${PUBLISHER_TOKEN}`, {
-        'x-min-position': position,
-      });
+      const answer = await this.answerTo(search, { 'x-min-position': position });
       await answer.body.dump();
       if (answer.statusCode === 200) return;
     }

@@ -1,3 +1,4 @@
+import { constants, getPriority, setPriority } from 'node:os';
 import { type Command } from 'commander';
 import { type Engines } from '../engines/open';
 import { type ReadModelState } from '../operations/projections';
@@ -15,6 +16,8 @@ import {
   withEngines,
   withProgress,
 } from './settings';
+
+const BELOW_SERVERS = constants.priority.PRIORITY_BELOW_NORMAL;
 
 const operations = async () => await import('../operations/projections.js');
 const rebuilding = async () => await import('../operations/rebuild.js');
@@ -210,6 +213,8 @@ async function printing(
   ) => Promise<readonly string[]>,
 ): Promise<void> {
   const { threads } = parts;
+  // Servers beside it come first. Its threads, which start later, inherit this.
+  if (threads && getPriority() < BELOW_SERVERS) setPriority(BELOW_SERVERS);
   const run = async (engines: Engines) => {
     await printLines(parts, await withProgress(parts, (shown) => work(engines, shown)));
   };

@@ -97,6 +97,8 @@ export function meanPace(paces: readonly Pace[]): Pace {
 
 type Step = 'project' | 'index' | 'compare' | 'swap';
 
+/** What reading a log of less than this has taken (ms) says nothing about the steps behind it: files are opened, too. */
+const LEAST_MS = 3_000;
 /** Below this share of a step its own rate says little. */
 const TELLING = 0.1;
 
@@ -147,14 +149,14 @@ export class RebuildEstimate {
     return (whole * (1 - this.shares.project) + index + compare) / 1000;
   }
 
-  /** How long each step took, once all are over; undefined if less than half of the log was read. */
+  /** How long each step took, once all are over; undefined if little was read: less than half of the log. */
   get measured(): Pace | undefined {
     const [index, compare, swap] = (['index', 'compare', 'swap'] as const).map((step) =>
       this.began.get(step),
     );
     const whole = this.wholeMs;
-    if (index === undefined || compare === undefined || swap === undefined || whole === 0) return undefined;
-    if (this.resumedAt > 0.5) return undefined;
+    if (index === undefined || compare === undefined || swap === undefined) return undefined;
+    if (whole < LEAST_MS || this.resumedAt > 0.5) return undefined;
     return defined({
       index: (compare - index) / whole,
       compare: this.hasCompare ? (swap - compare) / whole : this.pace.compare,

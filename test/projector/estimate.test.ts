@@ -121,10 +121,13 @@ describe('the estimated end of a rebuild is within 20 % after the first tenth (d
   });
 
   test.each([
-    [0.4, 0.5],
-    [0.6, undefined],
-    [1, undefined],
-  ])('and what it takes is remembered if it has read at least half of the log: from %d', (from, index) => {
+    [0.4, 10, 0.5],
+    [0.6, 10, undefined],
+    [1, 10, undefined],
+    [0, 4, 0.5],
+    // An empty installation, of which this would be remembered until the first rebuild of a full one.
+    [0, 0.02, undefined],
+  ])('and is remembered if much was read: from %d of a log of %d s', (from, seconds, index) => {
     let now = 0;
     const estimate = new RebuildEstimate(
       new TestClock(
@@ -135,10 +138,10 @@ describe('the estimated end of a rebuild is within 20 % after the first tenth (d
     estimate.enter('project');
     for (let tenths = 10 * from; tenths <= 10; tenths += 1) {
       estimate.reached('project', tenths / 10);
-      now += tenths < 10 ? 1_000 : 0;
+      now += tenths < 10 ? 100 * seconds : 0;
     }
     estimate.enter('index');
-    now += 5_000;
+    now += 500 * seconds;
     estimate.enter('compare');
     estimate.enter('swap');
     if (index === undefined) expect(estimate.measured).toBeUndefined();

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { constants, getPriority } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { type Readable } from 'node:stream';
@@ -126,6 +127,8 @@ test('a rebuild that is killed again and again continues where it was; nothing i
     const killed = startRebuild();
     killed.stderr.resume();
     const building = await untilBuilding();
+    // Servers come first.
+    expect(getPriority(killed.pid)).toBeGreaterThanOrEqual(constants.priority.PRIORITY_BELOW_NORMAL);
     const checkpoint = () => world.store.checkpoint(targetOf(building));
     for (let now = START; now <= reached && now < end; now = await checkpoint()) await turn();
     killed.kill('SIGKILL');
