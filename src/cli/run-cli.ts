@@ -5,6 +5,7 @@ import { type Role, ROLES, serve } from '../app/serve';
 import { type ReceiverOptions } from '../operations/receiver';
 import { without } from '../kernel/without';
 import { SYSTEM_CLOCK } from '../runtime/clock';
+import { isAbort } from '../runtime/unavailable';
 import { secretValue } from '../settings/settings';
 import { addActions } from './actions';
 import { addBackup } from './backup';
@@ -73,7 +74,6 @@ const EXPECTED: Readonly<Record<string, ExitCode>> = {
   CategoryFaults: 1,
   UnusableCsv: 1,
   NetworkFaults: 1,
-  AbortError: 1,
   OtherLog: 1,
   RebuildRefused: 1,
   AsOfRefused: 1,
@@ -125,6 +125,7 @@ export function commandsOf(parts: CliParts): Command {
 }
 
 function describe(error: unknown): { readonly text: string; readonly code: ExitCode } {
+  if (isAbort(error)) return { text: 'interrupted', code: 1 };
   if (!isError(error)) return { text: String(error), code: 1 };
   const code = EXPECTED[error.name];
   const remedy = REMEDIES[error.name];

@@ -8,7 +8,7 @@ import { START } from '../kernel/event';
 import { type Directory } from '../network/directory';
 import { type Action, isAction } from '../operations/actions';
 import { SYSTEM_CLOCK } from '../runtime/clock';
-import { type OnRetry, retryNotices } from '../runtime/unavailable';
+import { isAbort, type OnRetry, retryNotices } from '../runtime/unavailable';
 import { type Config } from '../settings/config';
 import {
   camelCase,
@@ -251,7 +251,10 @@ export function onDirectory(
   });
 }
 
-/** Runs `work` with a display of its progress on standard error, and with the stop signal. */
+/**
+ * Runs `work`, which continues what was interrupted, with a display of its progress on standard error, and with the
+ * stop signal.
+ */
 export async function withProgress<Result>(
   { stderr, stopSignal }: CliParts,
   work: (shown: {
@@ -261,7 +264,16 @@ export async function withProgress<Result>(
 ): Promise<Result> {
   const { progressOn } = await import('./progress.js');
   const { show: onProgress, end } = await progressOn(stderr);
-  return await work({ onProgress, signal: stopSignal() }).finally(end);
+  const signal = stopSignal();
+  try {
+    return await work({ onProgress, signal });
+  } catch (error) {
+    throw signal.aborted && isAbort(error)
+      ? new CommandError('interrupted: run the command again to continue')
+      : error;
+  } finally {
+    end();
+  }
 }
 
 /** Prints lines, and returns their number. */

@@ -5,6 +5,8 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { type Command, Option } from 'commander';
 import { type Engines } from '../engines/open';
+import { EngineUnavailable } from '../kernel/event-log';
+import { codeOf } from '../kernel/unknown';
 import { CommandError, UsageError } from '../operations/command-error';
 import { type SqlSession, type TextFormat } from '../operations/sql/sql';
 import { type SnapshotParts } from '../operations/sql/snapshot';
@@ -51,14 +53,14 @@ export function addSql(affilog: Command, parts: CliParts): void {
           if (wanted === 'parquet' && out === undefined)
             throw new UsageError('--format parquet: expected --out too, the file that it is written to');
           if (limited === true) {
-            await answerLimited(parts, partsOf(engines, dataDir));
+            await answerLimited(parts, await partsOf(engines, dataDir));
             return;
           }
           const session = await Session.open(dataDir);
-          const ask = asking(session, partsOf(engines, dataDir), parts, { format: wanted, out });
+          const ask = asking(session, await partsOf(engines, dataDir), parts, { format: wanted, out });
           try {
             if (statement === undefined) await prompt(parts, ask);
-            else await ask(statement);
+            else await ask(statement, parts.stopSignal());
           } finally {
             session.close();
           }
@@ -71,12 +73,9 @@ function formatOf(out = ''): TextFormat | 'parquet' {
   return (['csv', 'json', 'parquet'] as const).find((one) => out.endsWith(`.${one}`)) ?? 'table';
 }
 
-function partsOf({ log, store, deliveries }: Engines, dataDir: string): SnapshotParts {
-  const directory: SnapshotParts['directory'] = async () => {
-    const { directoryAt } = await import('../network/directory.js');
-    return await directoryAt(log);
-  };
-  return { dataDir, log, store, deliveries, directory };
+async function partsOf({ log, store, deliveries }: Engines, dataDir: string): Promise<SnapshotParts> {
+  const { growingDirectory } = await import('../network/directory.js');
+  return { dataDir, log, store, deliveries, directory: growingDirectory(log) };
 }
 
 interface Wanted {
@@ -84,14 +83,14 @@ interface Wanted {
   readonly out?: string | undefined;
 }
 
-type Ask = (statement: string) => Promise<void>;
+type Ask = (statement: string, signal: AbortSignal) => Promise<void>;
 
 function asking(session: SqlSession, snapshot: SnapshotParts, parts: CliParts, { format, out }: Wanted): Ask {
-  const { stdout, stderr, stopSignal } = parts;
-  const signal = stopSignal();
-  return async (statement) => {
-    await withProgress(parts, (shown) => session.prepare(snapshot, statement, shown));
-    if (format === 'parquet') await session.parquet(statement, out ?? '');
+  const { stdout, stderr } = parts;
+  return async (statement, signal) => {
+    const stopSignal = (): AbortSignal => signal;
+    await withProgress({ ...parts, stopSignal }, (shown) => session.prepare(snapshot, statement, shown));
+    if (format === 'parquet') await session.parquet(statement, out ?? '', signal);
     else {
       const text = Readable.from(session.text(statement, format, signal));
       if (out === undefined) await pipeline(text, stdout, { end: false });
@@ -127,7 +126,7 @@ function asOfLine({ asOf }: SqlSession): string {
 /** How often it is looked at how much memory is used: some 50 MB more can be by then (ms). */
 const WATCH_MS = 20;
 
-/** With the limits of statements over HTTP; says as of which position before it answers. */
+/** With the limits of statements over HTTP; says as of which position before it answers. Its messages have no paths. */
 async function answerLimited(parts: CliParts, snapshot: SnapshotParts): Promise<void> {
   const { stdin, stdout, stderr, stopSignal } = parts;
   const { SqlSession: Session } = await import('../operations/sql/sql.js');
@@ -145,38 +144,72 @@ async function answerLimited(parts: CliParts, snapshot: SnapshotParts): Promise<
     await withProgress(parts, (shown) => session.prepare(snapshot, statement, shown));
     stderr.write(asOfLine(session));
     await pipeline(Readable.from(session.text(statement, 'json', stopSignal())), stdout, { end: false });
+  } catch (error) {
+    if (error instanceof CommandError) throw error;
+    if (error instanceof EngineUnavailable) throw new CommandError(error.message);
+    stderr.write(`${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`);
+    throw new CommandError(
+      `it failed (${codeOf(error) ?? 'a bug'}): \`affilog sql\` on a machine of the installation says why`,
+    );
   } finally {
     watch.cancel();
     session.close();
   }
 }
 
-/** Statements end with a semicolon, as in other prompts. */
+/**
+ * Statements end with a semicolon, as in other prompts. Ctrl+C interrupts the statement that is being answered, or
+ * discards what is typed; where nothing is, it ends the prompt.
+ */
 async function prompt({ stdin, stdout, stderr, stopSignal }: CliParts, ask: Ask): Promise<void> {
   if (stdin === undefined) throw new UsageError('expected a statement');
   const isTerminal = stdin.isTTY === true;
   const lines = createInterface({ input: stdin, ...(isTerminal ? { output: stdout } : {}) });
-  stopSignal().addEventListener('abort', () => lines.close(), { once: true });
+  const stop = stopSignal();
+  stop.addEventListener('abort', () => lines.close(), { once: true });
   const ready = (text: string): void => {
     lines.setPrompt(text);
     if (isTerminal) lines.prompt();
   };
+  let statement = '';
+  let asked: AbortController | undefined;
+  lines.on('SIGINT', () => {
+    if (asked !== undefined) asked.abort();
+    else if (statement === '' && lines.line === '') lines.close();
+    else {
+      lines.write(null, { ctrl: true, name: 'e' });
+      lines.write(null, { ctrl: true, name: 'u' });
+      statement = '';
+      stdout.write('^C\n');
+      ready('sql> ');
+    }
+  });
+  const answer = async (text: string): Promise<void> => {
+    asked = new AbortController();
+    try {
+      await ask(text, AbortSignal.any([asked.signal, stop]));
+    } catch (error) {
+      if (asked.signal.aborted) stderr.write('affilog: interrupted\n');
+      else if (error instanceof CommandError) stderr.write(`affilog: ${error.message}\n`);
+      else throw error;
+    } finally {
+      asked = undefined;
+    }
+  };
   if (isTerminal)
     stdout.write(
-      'End statements with a semicolon. SHOW TABLES; lists tables, DESCRIBE vouchers; columns. Ctrl+D ends.\n',
+      'End statements with a semicolon. SHOW TABLES; lists tables, DESCRIBE vouchers; columns. Ctrl+C interrupts a ' +
+        'statement, Ctrl+D ends.\n',
     );
   ready('sql> ');
-  let statement = '';
   for await (const line of lines) {
     statement += `${line}\n`;
     if (/;\s*$/.test(statement)) {
-      await ask(statement).catch((error: unknown) => {
-        if (!(error instanceof CommandError)) throw error;
-        stderr.write(`affilog: ${error.message}\n`);
-      });
+      const whole = statement;
       statement = '';
+      await answer(whole);
     }
     ready(statement.trim() === '' ? 'sql> ' : '...> ');
   }
-  if (statement.trim() !== '') await ask(statement);
+  if (statement.trim() !== '' && !stop.aborted) await ask(statement, stop);
 }

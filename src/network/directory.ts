@@ -203,6 +203,19 @@ export async function directoryAt(
   return directory;
 }
 
+/** Each call answers with the directory as of the end of the log, and reads what is new since the one before. */
+export function growingDirectory(log: EventLog): () => Promise<Directory> {
+  const directory = new Directory();
+  let after = START;
+  return async () => {
+    for await (const { events, position } of log.readAll({ after, prefixes: DIRECTORY_PREFIXES })) {
+      for (const event of events) directory.apply(event);
+      after = position;
+    }
+    return directory;
+  };
+}
+
 /**
  * The currencies of programs at each position of the log: amounts of events that do not record their currency are in
  * the one of that time, whatever the program has today.

@@ -51,6 +51,7 @@ export async function copyLog(
   let appends = 0;
   let isComplete = false;
   for await (const { events, position } of from.readAll({ after: START })) {
+    signal?.throwIfAborted();
     let at = 0;
     for (; at < events.length && !isComplete; at += 1) {
       const { done, value } = await existing.next();

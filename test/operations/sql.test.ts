@@ -675,6 +675,7 @@ describe('Statements with limits (decisions X116)', () => {
       'SET enable_external_access = true',
       'CREATE TABLE x(a INT)',
       "CALL enable_logging('QueryLog')",
+      `SELECT * FROM enable_profiling(save_location = '${folder}/profile.json', format = 'json')`,
       'PRAGMA database_list',
       "SELECT * FROM query('COPY (SELECT 1) TO ''x''')",
       "SELECT getenv('HOME')",
@@ -686,11 +687,17 @@ describe('Statements with limits (decisions X116)', () => {
         reading,
         expect.stringMatching(/^UsageError: .{10}/),
       ]);
-    for (const reading of [`FROM read_csv('${outside}')`, 'FROM duckdb_extensions()'])
-      expect(await refusal(reading)).toBe(
-        'UsageError: expected a statement that reads tables only: no files, network or extensions, or run `affilog sql` ' +
-          'on a machine of the installation',
-      );
+    const only =
+      'expected a statement that reads tables only: no files, settings, network or extensions, or run `affilog sql` on a ' +
+      'machine of the installation';
+    for (const [name, reading] of [
+      ['read_csv: ', `FROM read_csv('${outside}')`],
+      ['duckdb_extensions: ', 'FROM duckdb_extensions()'],
+      ['', `FROM '${outside}'`],
+    ])
+      expect(await refusal(reading!)).toBe(`UsageError: ${name}${only}`);
+    const series = 'SELECT count(*) AS n FROM range(3), generate_series(1, 2), (SELECT unnest([1, 2]))';
+    expect(await refusal(series)).toBe('answered {"n":12}\n');
     expect(await readFile(outside, 'utf8')).toBe('a,b\n1,2\n');
     expect((await readFile(own)).equals(before)).toBe(true);
   }, 60_000);

@@ -1,5 +1,5 @@
 import { rmSync } from 'node:fs';
-import { mkdir, open, rename, chmod, utimes } from 'node:fs/promises';
+import { chmod, mkdir, open, rename, rm, utimes } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type * as DuckDb from '@duckdb/node-api';
 import { optionalDependencies } from '../../../package.json';
@@ -87,11 +87,16 @@ export class Engine {
     part = `${file}.${SYSTEM_CLOCK.uuid()}.part`,
   ): Promise<void> {
     await mkdir(dirname(file), { recursive: true, mode: 0o700 });
-    await this.run(`COPY (${query}) TO ${literal(part)} (${PARQUET})`);
-    await chmod(part, 0o600);
-    const handle = await open(part);
-    await handle.sync().finally(() => handle.close());
-    await rename(part, file);
+    try {
+      await this.run(`COPY (${query}) TO ${literal(part)} (${PARQUET})`);
+      await chmod(part, 0o600);
+      const handle = await open(part);
+      await handle.sync().finally(() => handle.close());
+      await rename(part, file);
+    } catch (error) {
+      await rm(part, { force: true });
+      throw error;
+    }
   }
 
   close(): void {

@@ -48,6 +48,8 @@ export interface KeepUpOptions {
   readonly models?: readonly string[];
   readonly onProgress?: (progress: SnapshotProgress) => void;
   readonly signal?: AbortSignal;
+  /** Another path to the folder of the snapshot, which the views have. */
+  readonly pathTo?: (folder: string) => string;
   /** Tests have smaller segments. */
   readonly segment?: number;
 }
@@ -91,7 +93,7 @@ export async function keepUp(parts: SnapshotParts, options: KeepUpOptions = {}):
       options.signal?.throwIfAborted();
       await maker.readModel(name, options);
     }
-    return snapshotOf(folder, maker.manifest);
+    return snapshotOf(options.pathTo?.(folder) ?? folder, maker.manifest);
   } finally {
     opened.engine?.close();
   }

@@ -1,6 +1,8 @@
+import { closeSync, existsSync, openSync } from 'node:fs';
 import { join } from 'node:path';
 import { types } from 'node:util';
 import { type Position } from '../../kernel/event';
+import { isObject, isText } from '../../kernel/unknown';
 import { SYSTEM_CLOCK } from '../../runtime/clock';
 import { UsageError } from '../command-error';
 import { literal } from './columns';
@@ -32,22 +34,25 @@ export type AsOfPositions = ReadonlyMap<string, Position>;
 export class SqlSession {
   #asOf: AsOfPositions = new Map();
   /** The definitions of its views, and whether they have comments. */
-  #views = '';
+  #views: ReadonlySet<string> = new Set();
   #hasComments = false;
+  /** A descriptor. */
+  #folder: number | undefined;
 
   private constructor(
     private readonly engine: Engine,
-    private readonly limits: SqlLimits | undefined,
+    private readonly limits?: SqlLimits,
   ) {}
 
   /** Raises `CommandError` if DuckDB is not installed. */
   static async open(dataDir: string): Promise<SqlSession> {
-    return new SqlSession(await Engine.open(SETTINGS, join(dataDir, ANALYTICS)), undefined);
+    return new SqlSession(await Engine.open(SETTINGS, join(dataDir, ANALYTICS)));
   }
 
   /** Raises `CommandError` if DuckDB is not installed. */
   static async limited(limits: SqlLimits): Promise<SqlSession> {
-    return new SqlSession(await Engine.open({ ...SETTINGS, memory_limit: limits.memory }), limits);
+    const engine = await Engine.open({ ...SETTINGS, ...WITHOUT_HOME, memory_limit: limits.memory });
+    return new SqlSession(engine, limits);
   }
 
   /** Of what the last statement was prepared with. */
@@ -65,8 +70,9 @@ export class SqlSession {
     await this.engine.stay();
     const full = inFull(statement);
     const models = full === statement ? modelsIn(statement) : [];
-    const snapshot = await keepUp(parts, { ...options, models });
-    await this.define(snapshot.views.join(';\n'), COMMENTED.test(full));
+    const pathTo = limits === undefined ? {} : { pathTo: (folder: string) => this.hiddenPath(folder) };
+    const snapshot = await keepUp(parts, { ...options, models, ...pathTo });
+    await this.define(snapshot.views, COMMENTED.test(full));
     if (limits !== undefined) await lock(this.engine, snapshot);
     const made = models.flatMap((name) => {
       const at = snapshot.models.get(name);
@@ -76,10 +82,11 @@ export class SqlSession {
   }
 
   /** These take tenths of a second: views are defined again only if they have changed, and get comments on demand. */
-  private async define(views: string, withComments: boolean): Promise<void> {
-    if (views !== this.#views) {
-      await this.engine.run(views);
-      [this.#views, this.#hasComments] = [views, false];
+  private async define(views: readonly string[], withComments: boolean): Promise<void> {
+    const changed = views.filter((one) => !this.#views.has(one));
+    if (changed.length > 0) {
+      await this.engine.run(changed.join(';\n'));
+      [this.#views, this.#hasComments] = [new Set(views), false];
     }
     if (!withComments || this.#hasComments) return;
     await this.engine.run(COMMENTS.join(';\n'));
@@ -88,14 +95,7 @@ export class SqlSession {
 
   /** The answer as text, in parts. Raises `UsageError`, and the reason of the signal. */
   async *text(statement: string, format: TextFormat, signal?: AbortSignal): AsyncGenerator<string> {
-    let isOver = false;
-    // Repeated, since there may be nothing to interrupt between two steps.
-    const interrupt = (): void => this.engine.connection.interrupt();
-    const began = SYSTEM_CLOCK.monotonic();
-    const watch = SYSTEM_CLOCK.interval(WATCH_MS, () => {
-      isOver = this.limits !== undefined && SYSTEM_CLOCK.monotonic() - began > this.limits.ms;
-      if (isOver || signal?.aborted === true) interrupt();
-    });
+    const watch = this.watch(signal);
     try {
       const full = inFull(statement);
       const { sql, columns, isRead } = await this.checked(full);
@@ -106,30 +106,55 @@ export class SqlSession {
       else yield* tableText(rows, columns, full === statement ? TABLE.cell : Infinity);
     } catch (error) {
       signal?.throwIfAborted();
-      throw this.refusal(error, isOver);
+      throw this.refusal(error, watch.isOver());
     } finally {
       watch.cancel();
     }
   }
 
-  /** Writes the answer to a Parquet file. Raises `UsageError`. */
-  async parquet(statement: string, file: string): Promise<void> {
+  /** Writes the answer to a Parquet file. Raises `UsageError`, and the reason of the signal. */
+  async parquet(statement: string, file: string, signal?: AbortSignal): Promise<void> {
+    const watch = this.watch(signal);
     try {
       const { sql } = await this.checked(inFull(statement));
       await this.engine.writeParquet(sql, file);
     } catch (error) {
+      signal?.throwIfAborted();
       throw this.refusal(error, false);
+    } finally {
+      watch.cancel();
     }
+  }
+
+  /** Interrupts the statement after the signal, or when it has run for too long: then it `isOver`. */
+  private watch(signal: AbortSignal | undefined): { cancel(): void; isOver(): boolean } {
+    const { limits, engine } = this;
+    const began = SYSTEM_CLOCK.monotonic();
+    const isOver = (): boolean => limits !== undefined && SYSTEM_CLOCK.monotonic() - began > limits.ms;
+    // Repeated, since there may be nothing to interrupt between two steps.
+    const watch = SYSTEM_CLOCK.interval(WATCH_MS, () => {
+      if (isOver() || signal?.aborted === true) engine.connection.interrupt();
+    });
+    return { cancel: () => watch.cancel(), isOver };
   }
 
   close(): void {
     this.engine.close();
+    if (this.#folder !== undefined) closeSync(this.#folder);
+  }
+
+  /** Statements can read paths in views, settings and messages: where the system can, they get one that names nothing. */
+  private hiddenPath(folder: string): string {
+    if (!existsSync(OPEN_FOLDERS) || !existsSync(folder)) return folder;
+    this.#folder ??= openSync(folder, 'r');
+    return join(OPEN_FOLDERS, String(this.#folder));
   }
 
   /** One statement, which reads if there are limits. */
   private async checked(statement: string): Promise<CheckedStatement> {
     const { connection, SELECT } = this.engine;
     if (statement.trim() === '') throw new UsageError('expected a statement');
+    if (this.limits !== undefined) await this.requireTables(statement);
     const extracted = await connection.extractStatements(statement);
     if (extracted.count !== 1)
       throw new UsageError(
@@ -143,11 +168,19 @@ export class SqlSession {
       );
     const columns = Array.from({ length: prepared.columnCount }, (_, at) => prepared.columnName(at));
     prepared.destroySync();
-    if (this.limits !== undefined && !isRead)
-      throw new UsageError(
-        'expected a statement that reads: SELECT, FROM, WITH, DESCRIBE, SHOW or SUMMARIZE',
-      );
+    if (this.limits !== undefined && !isRead) throw new UsageError(EXPECTED_READ);
     return { sql: isRead ? statement.replace(/[\s;]+$/, '') : statement, columns, isRead };
+  }
+
+  /**
+   * Refuses other statements than queries, and those that call what reads files or settings, or runs what is in a text.
+   * Faults of syntax are found later.
+   */
+  private async requireTables(statement: string): Promise<void> {
+    const [[json] = []] = await this.engine.rows(`SELECT json_serialize_sql(${literal(statement)})`);
+    const parsed: unknown = JSON.parse(String(json));
+    if (isObject(parsed) && parsed['error_type'] === 'not implemented') throw new UsageError(EXPECTED_READ);
+    for (const name of namesRefused(parsed)) throw new UsageError(`${name}: ${TABLES_ONLY}`);
   }
 
   /** What a statement answers that is no query, such as EXPLAIN: on the command line, they are all permitted. */
@@ -192,9 +225,7 @@ export class SqlSession {
       );
     // Its message may have paths of the installation.
     if (this.limits !== undefined && message.startsWith('Permission Error'))
-      return new UsageError(
-        `expected a statement that reads tables only: no files, network or extensions, ${OTHERWISE}`,
-      );
+      return new UsageError(TABLES_ONLY);
     return new UsageError(
       message.length > MOST_OF_A_MESSAGE ? `${message.slice(0, MOST_OF_A_MESSAGE)}…` : message,
     );
@@ -212,6 +243,42 @@ const SETTINGS = {
   autoload_known_extensions: 'false',
 } as const;
 
+const EXPECTED_READ = 'expected a statement that reads: SELECT, FROM, WITH, DESCRIBE, SHOW or SUMMARIZE';
+
+/** Those that statements with limits may call. */
+const TABLE_FUNCTIONS: ReadonlySet<string> = new Set([
+  ...['range', 'generate_series', 'unnest', 'repeat', 'json_each', 'json_tree', 'histogram'],
+  ...[
+    'duckdb_columns',
+    'duckdb_functions',
+    'duckdb_keywords',
+    'duckdb_tables',
+    'duckdb_types',
+    'duckdb_views',
+  ],
+]);
+
+/** What has settings otherwise, and in them paths. */
+const SETTINGS_IN = /^(?:current_setting|pg_settings)$/i;
+
+/** In a statement as DuckDB has parsed it. */
+function* namesRefused(node: unknown): Generator<string> {
+  if (!isObject(node)) return;
+  const { type, function: called, function_name: name, table_name: table } = node;
+  if (type === 'TABLE_FUNCTION' && isObject(called)) {
+    const function_ = String(called['function_name']);
+    if (!TABLE_FUNCTIONS.has(function_.toLowerCase())) yield function_;
+  }
+  for (const one of [name, table]) if (isText(one) && SETTINGS_IN.test(one)) yield one;
+  for (const inner of Object.values(node)) yield* namesRefused(inner);
+}
+
+/** Instead of folders in that of the user. */
+const WITHOUT_HOME = { home_directory: '', extension_directory: '', secret_directory: '/dev/null' } as const;
+
+/** On Linux: by their descriptors. */
+const OPEN_FOLDERS = '/proc/self/fd';
+
 /** How often it is looked at whether a statement has to end (ms). */
 const WATCH_MS = 100;
 
@@ -223,6 +290,8 @@ interface CheckedStatement {
 
 const ROW = '"row of the answer"';
 const OTHERWISE = 'or run `affilog sql` on a machine of the installation';
+const TABLES_ONLY =
+  'expected a statement that reads tables only: no files, settings, network or extensions, ' + OTHERWISE;
 
 /** Rows of texts. */
 type Rows = readonly (readonly (string | null)[])[];

@@ -9,7 +9,9 @@ export interface SqlSnapshot {
   readonly position: Position;
   /** As of which position each read model is that is in it. */
   readonly models: ReadonlyMap<string, Position>;
+  /** Statements that define them. */
   readonly views: readonly string[];
+  /** Paths, as they are in the views. */
   readonly files: readonly string[];
 }
 

@@ -43,6 +43,26 @@ async function killed(args: readonly string[], data: string, isSo: () => boolean
   return signal;
 }
 
+/** Runs the program and presses Ctrl+C as soon as something is so; what it has said then, and its exit code. */
+async function stopped(args: readonly string[], data: string, isSo: () => boolean) {
+  const child = spawn(process.execPath, [join(DIST, 'src/main.js'), ...args], {
+    env: { PATH: process.env.PATH, DATA_DIR: data },
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  let errors = '';
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (errors += text));
+  const watch = setInterval(() => {
+    if (!isSo()) return;
+    clearInterval(watch);
+    child.kill('SIGINT');
+  }, 1);
+  const [code] = (await once(child, 'close')) as [number | null];
+  clearInterval(watch);
+  return { code, last: errors.trim().split('\n').at(-1) };
+}
+
+const INTERRUPTED = { code: 1, last: 'affilog: interrupted: run the command again to continue' };
+
 /** Of the events that every test exports. */
 let data: string;
 beforeAll(async () => {
@@ -103,6 +123,25 @@ test('an import that is killed loses and doubles nothing (decisions X105)', asyn
       await killed(['log', 'import', from], other, () => existsSync(wal) && statSync(wal).size > bytes),
     ).toBe('SIGKILL');
   const imported = await runProgram(['log', 'import', from], { DATA_DIR: other });
+  expect([imported.code, imported.stdout]).toEqual([
+    0,
+    expect.stringMatching(/^250000 events, [1-9]\d* of them/),
+  ]);
+  expect(await withLogIn(other, eventsOf)).toEqual(await withLogIn(data, eventsOf));
+}, 300_000);
+
+test('Ctrl+C stops an export and an import, says what to do, and the same command continues (decisions X105)', async () => {
+  const [into, other] = ['stopped', 'stopped-import'].map((name) => join(folder, name)) as [string, string];
+  const hasFile = (): boolean => existsSync(join(into, 'events-000001.ndjson'));
+  expect(await stopped(['log', 'export', into], data, hasFile)).toEqual(INTERRUPTED);
+  const exported = await runProgram(['log', 'export', into], { DATA_DIR: data });
+  expect([exported.code, (await manifestIn(into)).events]).toEqual([0, COUNT]);
+  const wal = join(other, 'log.sqlite-wal');
+  const isUnderWay = (): boolean => existsSync(wal) && statSync(wal).size > 1_000_000;
+  expect(await stopped(['log', 'import', into], other, isUnderWay)).toEqual(INTERRUPTED);
+  const refused = await runProgram(['log', 'stats'], { DATA_DIR: other });
+  expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining('log import')]);
+  const imported = await runProgram(['log', 'import', into], { DATA_DIR: other });
   expect([imported.code, imported.stdout]).toEqual([
     0,
     expect.stringMatching(/^250000 events, [1-9]\d* of them/),

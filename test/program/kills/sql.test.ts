@@ -18,6 +18,28 @@ beforeEach(async () => {
 });
 afterEach(() => removeFolder(folder));
 
+interface SavedFile {
+  readonly name: string;
+}
+
+interface SavedManifest {
+  readonly events: Readonly<Record<string, readonly SavedFile[]>>;
+  readonly models: Readonly<Record<string, { readonly base: readonly SavedFile[] }>>;
+  readonly readings: Readonly<Record<string, { readonly files: readonly SavedFile[] }>>;
+}
+
+const NONE: SavedManifest = { events: {}, models: {}, readings: {} };
+
+/** The manifest of the snapshot in the folder. */
+async function manifest(): Promise<SavedManifest> {
+  const layouts = await readdir(join(folder, 'analytics')).catch(() => []);
+  const [layout] = layouts.filter((name) => /^[0-9a-f]{16}$/.test(name));
+  if (layout === undefined) return NONE;
+  const file = join(folder, 'analytics', layout, 'manifest.json');
+  const text = await readFile(file, 'utf8').catch(() => undefined);
+  return text === undefined ? NONE : (JSON.parse(text) as SavedManifest);
+}
+
 test('a snapshot that is killed loses and doubles nothing (decisions X115)', async () => {
   await runProgram(['log', 'stats'], { DATA_DIR: folder });
   const { log } = await openLog(join(folder, 'log.sqlite'), false);
@@ -41,6 +63,32 @@ test('a snapshot that is killed loses and doubles nothing (decisions X115)', asy
   expect([code, stdout]).toEqual([0, '{"n":150000,"positions":150000,"last":150000}\n']);
 }, 120_000);
 
+test('a snapshot that Ctrl+C stops is continued (decisions X115)', async () => {
+  await runProgram(['log', 'stats'], { DATA_DIR: folder });
+  const { log } = await openLog(join(folder, 'log.sqlite'), false);
+  await fill(log, 'feed-1', 120_000);
+  await log.close();
+  const statement = 'SELECT count(*) AS n, count(DISTINCT position) AS positions FROM events';
+  const child = spawn(process.execPath, [join(DIST, 'src/main.js'), 'sql', statement], {
+    env: { PATH: process.env.PATH, DATA_DIR: folder },
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  let errors = '';
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (errors += text));
+  const ended = once(child, 'close');
+  const files = async (): Promise<readonly SavedFile[]> => Object.values((await manifest()).events).flat();
+  while (child.exitCode === null && (await files()).length === 0) await turn();
+  child.kill('SIGINT');
+  expect([(await ended)[0], errors]).toEqual([
+    1,
+    expect.stringMatching(/affilog: interrupted: run the command again to continue\n$/),
+  ]);
+  const known = await files();
+  const { code, stdout } = await runProgram(['sql', statement, '--format', 'json'], { DATA_DIR: folder });
+  expect([code, stdout]).toEqual([0, '{"n":120000,"positions":120000}\n']);
+  expect((await files()).slice(0, known.length)).toEqual(known);
+}, 120_000);
+
 test('a large read model that is killed is continued, and loses and doubles nothing (decisions X116)', async () => {
   const { data } = golden<{ readonly type: string; readonly data: object }>('ProductListed').event;
   const count = 90_000;
@@ -59,15 +107,6 @@ test('a large read model that is killed is continued, and loses and doubles noth
   }
   await rebuildProjections(engines, 'products');
   await engines.close();
-  const manifest = async (): Promise<SavedManifest> => {
-    const layouts = await readdir(join(folder, 'analytics')).catch(() => []);
-    const [layout] = layouts.filter((name) => /^[0-9a-f]{16}$/.test(name));
-    if (layout === undefined) return { models: {}, readings: {} };
-    const text = await readFile(join(folder, 'analytics', layout, 'manifest.json'), 'utf8').catch(
-      () => undefined,
-    );
-    return text === undefined ? { models: {}, readings: {} } : (JSON.parse(text) as SavedManifest);
-  };
   const statement = 'SELECT count(*) AS n, count(DISTINCT sourceProductId) AS ids FROM products';
   let known: readonly SavedFile[] = [];
   for (const files of [1, 3]) {
@@ -90,15 +129,6 @@ test('a large read model that is killed is continued, and loses and doubles noth
   expect(models['products']?.base.slice(0, known.length)).toEqual(known);
   expect(readings).toEqual({});
 }, 300_000);
-
-interface SavedFile {
-  readonly name: string;
-}
-
-interface SavedManifest {
-  readonly models: Readonly<Record<string, { readonly base: readonly SavedFile[] }>>;
-  readonly readings: Readonly<Record<string, { readonly files: readonly SavedFile[] }>>;
-}
 
 test('a statement over HTTP that uses too much ends its own process only (decisions X116)', async () => {
   const token = '9'.repeat(40);
@@ -130,6 +160,12 @@ test('a statement over HTTP that uses too much ends its own process only (decisi
     expect.stringContaining('nothing does not exist'),
   ]);
   expect(await ask('SELECT name FROM programs')).toEqual([200, '{"name":"Seller DE"}\n']);
+  const [status, views] = await ask('SELECT "sql" FROM duckdb_views()');
+  expect([status, views.includes('.parquet'), views.includes(folder)]).toEqual([200, true, false]);
+  expect(await ask('SELECT name, value FROM duckdb_settings()')).toEqual([
+    400,
+    expect.stringContaining('duckdb_settings: expected a statement that reads tables only'),
+  ]);
   expect(await server.end()).toBe(0);
   expect(server.stderr).toBe('');
 }, 120_000);

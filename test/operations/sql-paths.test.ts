@@ -1,0 +1,109 @@
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import { type Engines, openEngines } from '../../src/engines/open';
+import { NO_STREAM } from '../../src/kernel/event';
+import { directoryAt } from '../../src/network/directory';
+import { REMOTE } from '../../src/operations/sql/remote';
+import { SqlSession } from '../../src/operations/sql/sql';
+import { newEvent } from '../contracts/event-log/events';
+import { removeFolder, temporaryFolder } from '../support/server';
+
+const ROOT = join(__dirname, '../..');
+
+let folder: string;
+let engines: Engines;
+let session: SqlSession;
+beforeAll(async () => {
+  folder = await temporaryFolder();
+  engines = await openEngines({ dataDir: folder, eventLog: 'sqlite:', readStore: 'sqlite:', threads: false });
+  const listed = { ...newEvent({ sourceProductId: 'a', price: 1 }), type: 'ProductListed' };
+  await engines.log.append('feed-1', NO_STREAM, [listed]);
+});
+afterAll(async () => {
+  await engines.close();
+  await removeFolder(folder);
+});
+afterEach(() => session.close());
+
+async function open(): Promise<void> {
+  session = await SqlSession.limited(REMOTE);
+  const { log, store, deliveries } = engines;
+  await session.prepare(
+    { dataDir: folder, log, store, deliveries, directory: () => directoryAt(log) },
+    'duckdb_views, ProductListed',
+  );
+}
+
+/** The answer, or the message of the refusal. */
+async function ask(statement: string): Promise<string> {
+  let text = '';
+  try {
+    for await (const part of session.text(statement, 'json')) text += part;
+    return text;
+  } catch (error) {
+    return `refused: ${(error as Error).message}`;
+  }
+}
+
+async function column(statement: string): Promise<readonly string[]> {
+  const lines = (await ask(statement)).split('\n').slice(0, -1);
+  return lines.map((line) => String(Object.values(JSON.parse(line) as object)[0]));
+}
+
+/** Statements that could answer with a path. */
+async function statements(): Promise<readonly string[]> {
+  const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`;
+  const called = await column(
+    "SELECT DISTINCT function_name FROM duckdb_functions() WHERE function_type LIKE '%table%' OR function_type = 'pragma'",
+  );
+  const views = await column(
+    "SELECT DISTINCT concat(schema_name, '.', view_name) FROM duckdb_views() WHERE internal",
+  );
+  expect([called.length > 80, views.length > 20]).toEqual([true, true]);
+  const [file = ''] = (
+    await column('SELECT "sql" FROM duckdb_views() WHERE view_name = \'ProductListed\'')
+  ).map((sql) => /'([^']+\.parquet)'/.exec(sql)?.[1] ?? '');
+  const reading = ['read_parquet', 'parquet_metadata', 'parquet_schema', 'parquet_file_metadata', 'glob'];
+  return [
+    ...called.map((name) => `SELECT * FROM ${quoted(name)}()`),
+    ...called.map((name) => `SELECT * FROM ${quoted(name)}('events')`),
+    ...called.map((name) => `SELECT * FROM ${quoted(name)}('/')`),
+    ...views.map((name) => `SELECT * FROM ${name}`),
+    ...['allowed_paths', 'secret_directory'].map((name) => `SELECT current_setting('${name}') AS value`),
+    "SELECT list_transform(['allowed_paths'], lambda x: current_setting(x)) AS value",
+    'WITH q AS (FROM pg_catalog.pg_settings) FROM q',
+    'SUMMARIZE SELECT * FROM duckdb_settings()',
+    'FROM range(1), (SELECT (SELECT max("value") FROM duckdb_settings()))',
+    ...reading.flatMap((name) =>
+      [file, '*', '../../*', '/*', '~/*', folder].map((path) => `SELECT * FROM ${name}('${path}')`),
+    ),
+    `SELECT * FROM read_parquet('${file}', filename = true)`,
+    `SELECT filename FROM read_parquet('${file}')`,
+    "SELECT * FROM query('SELECT * FROM duckdb_settings()')",
+    "SELECT * FROM json_execute_serialized_sql(json_serialize_sql('SELECT * FROM duckdb_databases()'))",
+    "SELECT json_serialize_plan('SELECT * FROM ProductListed') AS plan",
+    'EXPLAIN ANALYZE SELECT * FROM ProductListed',
+    'FROM (EXPLAIN SELECT * FROM ProductListed)',
+    'SHOW ALL TABLES',
+    'SHOW DATABASES',
+    'SUMMARIZE ProductListed',
+    'SELECT nothing FROM ProductListed',
+    'SELECT CAST(stream AS INTEGER) AS n FROM ProductListed',
+    "SELECT error('x') AS e FROM ProductListed",
+  ];
+}
+
+describe('Statements with limits (decisions X116)', () => {
+  it('find no path of the installation in what DuckDB has about itself, nor in its messages', async () => {
+    await open();
+    const found: string[] = [];
+    for (const statement of await statements()) {
+      const answer = await ask(statement);
+      const own = [folder, ROOT, homedir()].filter((text) => !statement.includes(text));
+      if (own.some((text) => answer.includes(text))) found.push(`${statement}: ${answer.slice(0, 300)}`);
+    }
+    expect(found).toEqual([]);
+    expect(await ask('SELECT "sql" FROM duckdb_views()')).toContain('.parquet');
+    expect(await ask('SELECT sourceProductId FROM ProductListed')).toBe('{"sourceProductId":"a"}\n');
+  }, 120_000);
+});
