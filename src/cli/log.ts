@@ -131,7 +131,7 @@ function addRange(command: Command): Command {
     .option('--type <types>', 'only events of these types, separated by commas', listed)
     .option('--stream <beginnings>', 'only of streams whose names begin with one of these', listed)
     .option('--since <time>', 'only events from this time on, by the `at` of their data')
-    .option('--until <time>', 'only events up to this time')
+    .option('--until <time>', 'only events up to this time; a date includes its day')
     .option('--after <position>', 'only events after this position');
 }
 

@@ -236,7 +236,7 @@ export function demoLines(tokens: readonly NewToken[]): DemoLines {
     `export ADVERTISER=${products.advertiser} PUBLISHER=${products.publisher}`,
     `export VOUCHER_ADVERTISER=${vouchers.advertiser} VOUCHER_PUBLISHER=${vouchers.publisher}`,
     `export CONVERSION_ADVERTISER=${conversions.advertiser} CONVERSION_PUBLISHER=${conversions.publisher}`,
-    `export CONVERSION_OPERATOR=${conversions.operator}`,
+    `export CONVERSION_OPERATOR=${conversions.operator} OPS=${tokensOf(tokens, 'OPS').operator}`,
     `export CLAIM_ADVERTISER=${claims.advertiser} CLAIM_PUBLISHER=${claims.publisher}`,
     ...exampleCalls(baseUrl, { products, vouchers, conversions, claims }),
   ];

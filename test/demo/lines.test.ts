@@ -16,7 +16,9 @@ describe('The demo', () => {
     expect(lines.filter((line) => line.includes('?token=token-11'))).toHaveLength(1);
     expect(lines.filter((line) => line.includes('?token=token-12'))).toHaveLength(1);
     expect(lines).toContain('export CONVERSION_ADVERTISER=token-10 CONVERSION_PUBLISHER=token-11');
-    expect(lines).toContain('export CONVERSION_OPERATOR=token-12');
+    expect(lines).toContainEqual(
+      expect.stringMatching(/^export CONVERSION_OPERATOR=token-12 OPS=token-\d+$/),
+    );
     expect(lines.filter((line) => line.includes('?token=token-13'))).toHaveLength(1);
     expect(lines).toContain('export CLAIM_ADVERTISER=token-13 CLAIM_PUBLISHER=token-14');
   });

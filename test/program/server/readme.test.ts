@@ -19,9 +19,13 @@ interface Example {
   readonly answer: string | undefined;
 }
 
-/** All `curl` commands of the README in order. */
+const PAST = /## Questions about the past[\s\S]*?```sh\n([\s\S]*?)```/;
+
+/** All `curl` commands of the README in order, but for those about the past. */
 function examples(): Example[] {
-  const blocks = README.matchAll(/```sh\n([\s\S]*?)```(?:\s*```(?:json|xml)\n([\s\S]*?)```)?/g);
+  const blocks = README.replace(PAST, '').matchAll(
+    /```sh\n([\s\S]*?)```(?:\s*```(?:json|xml)\n([\s\S]*?)```)?/g,
+  );
   return [...blocks].flatMap(([, block = '', answer]) =>
     block
       .split(/^(?=curl )/m)
@@ -94,7 +98,7 @@ describe('the README', () => {
     expect(tokens).toMatch(/^export ADVERTISER=[0-9a-f]{40} PUBLISHER=[0-9a-f]{40}$/m);
     expect(tokens).toMatch(/^export VOUCHER_ADVERTISER=[0-9a-f]{40} VOUCHER_PUBLISHER=[0-9a-f]{40}$/m);
     expect(tokens).toMatch(
-      /^export CONVERSION_ADVERTISER=[0-9a-f]{40} CONVERSION_PUBLISHER=[0-9a-f]{40}\nexport CONVERSION_OPERATOR=[0-9a-f]{40}\nexport CLAIM_ADVERTISER=[0-9a-f]{40} CLAIM_PUBLISHER=[0-9a-f]{40}$/m,
+      /^export CONVERSION_ADVERTISER=[0-9a-f]{40} CONVERSION_PUBLISHER=[0-9a-f]{40}\nexport CONVERSION_OPERATOR=[0-9a-f]{40} OPS=[0-9a-f]{40}\nexport CLAIM_ADVERTISER=[0-9a-f]{40} CLAIM_PUBLISHER=[0-9a-f]{40}$/m,
     );
     const commands = examples();
     expect(commands.map(({ answer }) => answer !== undefined)).toEqual([
@@ -129,17 +133,22 @@ describe('the README', () => {
   });
 
   test('has commands that answer questions about the past', async () => {
-    const [, block = ''] = /## Questions about the past[\s\S]*?```sh\n([\s\S]*?)```/.exec(README) ?? [];
-    const commands = block.split('\n').filter((line) => line.startsWith('./affilog '));
-    expect(commands).toHaveLength(5);
-    const autumn = new Date(Date.now() - 50 * DAY).toISOString().slice(0, 10);
+    const [, block = ''] = PAST.exec(README) ?? [];
+    const commands = block.split('\n').filter((line) => /^(?:\.\/affilog|curl) /.test(line));
+    expect(commands).toHaveLength(13);
+    const tokens = server.stdoutLines.filter((line) => line.startsWith('export ')).join('\n');
+    const daysAgo = (days: number): string => new Date(Date.now() - days * DAY).toISOString().slice(0, 10);
     const answers: string[] = [];
     for (const command of commands) {
-      const script = command.replace('./affilog', AFFILOG).replace('2026-10-01', autumn);
+      const script = command
+        .replace('./affilog', AFFILOG)
+        .replaceAll('2026-10-01', daysAgo(50))
+        .replaceAll('2026-10-31', daysAgo(20))
+        .replace('http://127.0.0.1:3000', server.url);
       const env = { PATH: process.env.PATH, DATA_DIR: folder };
-      answers.push((await run('bash', ['-c', script], { cwd: folder, env })).stdout);
+      answers.push((await run('bash', ['-c', `${tokens}\n${script}`], { cwd: folder, env })).stdout);
     }
-    const [then, history, approved, , exported] = answers;
+    const [then, history, approved, , exported, month, weeks, columns, built, ...asked] = answers;
     expect(then).toContain('   code: "KLANG5"\n');
     expect(history).toContain('   code: "KLANG5" -> "KLANG10"\n');
     expect(approved).toMatch(/^programId {2}reported {2}within_a_week\n[^]*\n101 +\d+ +[1-9]/);
@@ -147,6 +156,15 @@ describe('the README', () => {
       /^time,.*\r\n[^\n]*,\d+\.\d\d,EUR\r\n/,
     );
     expect(exported).toMatch(/^\d+ events up to position \d+, files: 1/);
+    expect(month).toMatch(/^[1-9]\d* events up to position \d+, files: 1/);
+    expect(weeks).toMatch(/^week +orders +approved\n[^]*\n\d{4}-\d\d-\d\d +[1-9]\d* +[1-9]/);
+    expect(columns).toMatch(/^price +DECIMAL\(18,2\) +Price.*, in units of its currency$/m);
+    expect(built).toMatch(/^products: [1-9]\d* documents as of /m);
+    const [offers, vouchers, totals, actions] = asked;
+    expect(JSON.parse(offers!)).toMatchObject({ products: [{ offers: [{ feedId: 1001 }] }] });
+    expect(JSON.parse(vouchers!)).toContainEqual(expect.objectContaining({ code: 'KLANG5' }));
+    expect(totals).toMatch(/^"period","periodOf".*\r\n"\d{4}-\d\d-01","timeOfEvent","101"/);
+    expect(actions).toContain('rebuild');
   });
 
   test('is complemented by example calls that the first start prints', async () => {
