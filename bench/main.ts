@@ -24,7 +24,7 @@ import { loadXml } from './load-xml';
 import { logExport } from './log-export';
 import { manyFeeds } from './many-feeds';
 import { memory } from './memory';
-import { metrics } from './metrics';
+import { metrics, traces } from './metrics';
 import { million } from './million';
 import { notifierStart } from './notifier-start';
 import { project } from './project';
@@ -82,6 +82,7 @@ const FIGURES = {
   since,
   cursor,
   metrics,
+  traces,
   'fan-out': fanOut,
   'esdb-append': esdbAppend,
   'esdb-append-64': esdbAppend64,
@@ -102,7 +103,7 @@ names: all, ${Object.keys(FIGURES).join(', ')}
 --count N  products, vouchers, transactions or messages to measure with (100,000; memory, million, swap (events), history, search-million, sql (events), wal and deliveries-restart have ten times as many,
            search-20-feeds twenty times, search-200-feeds 25 times,
            many-feeds has a tenth as many feeds, of 20 products each,
-           transactions-list has ten times as many, esdb-start ten times, and feed-restart a hundred times as many events, notifier-start has twice as many messages)
+           transactions-list has ten times as many, esdb-start ten times, and feed-restart a hundred times as many events, notifier-start has twice as many messages, metrics and traces have 5,000 products at most)
 --keep FOLDER  search-million, search-20-feeds and search-200-feeds keep their data there, and use what is there, since filling it takes minutes
 --json     one JSON object a line instead of a table
 Measured in a temporary folder of ${tmpdir()} (TMPDIR), which is removed afterwards.

@@ -1,6 +1,7 @@
 import { SYSTEM_CLOCK } from '../runtime/clock';
 import { type OpenServed, serveThread } from '../runtime/thread';
 import { type ThreadName } from './start-thread';
+import { joinTraces } from './tracing';
 
 /** Each is loaded only by the threads of this name. */
 const THREADS: Readonly<Record<ThreadName, () => Promise<{ readonly run: OpenServed<ThreadName> }>>> = {
@@ -14,6 +15,8 @@ const THREADS: Readonly<Record<ThreadName, () => Promise<{ readonly run: OpenSer
 };
 
 /** The entry of the threads that `startNamed` and `startOver` start. */
-serveThread(SYSTEM_CLOCK, async (data, report, name: ThreadName) =>
-  (await THREADS[name]()).run(data, report, name),
-);
+serveThread(SYSTEM_CLOCK, async (data, report, name: ThreadName) => {
+  const endTraces = await joinTraces(name, report);
+  const { calls, close } = await (await THREADS[name]()).run(data, report, name);
+  return { calls, close: [...close, endTraces] };
+});

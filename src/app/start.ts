@@ -37,6 +37,7 @@ import { startAutomations } from './threads/automation';
 import { type Notifying, startNotifier } from './threads/notifier';
 import { type Projector, startProjector } from './threads/projector';
 import { startReplay } from './threads/replay';
+import { startTraces } from './tracing';
 import { type Running, type ServeOptions } from './serve';
 
 /** What `affilog receiver` listens on in the README. */
@@ -67,6 +68,7 @@ export async function start(
       const readers = Math.max(2, availableParallelism());
       const onRetry = retryNotices(SYSTEM_CLOCK, (line) => log.warn(line));
       const open = await closeToOthers(config.dataDir);
+      opened.push(await startTraces(config, report));
       const engines = await openEngines({ ...config, threads: true, readers }, onRetry, signal);
       const base = baseOver(SYSTEM_CLOCK, engines, report);
       opened.push(() => base.close());

@@ -20,6 +20,7 @@ import { lock, Presence, PRESENCE_FOLDER } from './embedded/presence';
 import { layoutFolder } from './embedded/store/registry';
 import { openEmbeddedStore } from './embedded/store/open-store';
 import { isObject } from '../kernel/unknown';
+import { traced } from './traced-log';
 import { refuseUnfinishedImport } from './unfinished-import';
 
 /** Which engines to use, and where. The two choices are independent. */
@@ -126,10 +127,10 @@ export async function openEngines(
   if (eventLog === 'sqlite:') {
     const file = join(dataDir, 'log.sqlite');
     const { log, ticket } = await namingPath(file, () => openLog(file, threads));
-    return await withStore(settings, { log, ticket, deliveries }, onRetry);
+    return await withStore(settings, { log: traced(log), ticket, deliveries }, onRetry);
   }
   const log = await unlessAborted(openServerLog(eventLog, 'EVENT_LOG', onRetry), signal);
-  return await withStore(settings, { log, ticket: () => undefined, deliveries }, onRetry);
+  return await withStore(settings, { log: traced(log), ticket: () => undefined, deliveries }, onRetry);
 }
 
 /** Opens the engines of a ticket in a worker thread. With `writes`, a further thread writes large batches. */
@@ -141,7 +142,7 @@ export async function joinEngines(
     log === undefined ? await openServerLog(settings.eventLog, 'EVENT_LOG') : joinLog(log);
   const ticket = log === undefined ? undefined : { file: log.file, kind: log.kind };
   const logs = {
-    log: joined,
+    log: traced(joined),
     ticket: () => ticket,
     deliveries: new OpenedOnce<OpenedDeliveries>(async () =>
       deliveries === undefined

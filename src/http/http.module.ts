@@ -22,6 +22,7 @@ import { RepeatableRequest, takesKey } from './idempotency';
 import { ReadQueue } from './read-queue';
 import { RequestMetrics } from './request-metrics';
 import { representationOf } from './representation';
+import { beginCommand } from './request-trace';
 import { sentTokens } from './request-state';
 import { whenOver } from './send-stream';
 import { HttpOptions, type Service, serviceOf } from './service';
@@ -74,6 +75,7 @@ class AdmissionGuard implements CanActivate {
     const text = this.reflector.get(ApiOperation, context.getHandler());
     if (takesKey(request.method, text))
       request.repeatable = RepeatableRequest.of(request, service, this.options.journal);
+    if (!READS.includes(request.method)) beginCommand(request, operation[1].name, operation[0].name);
     const position = request.headers['x-min-position'];
     const waits = position === undefined || this.waitFor(String(position), service);
     // Nobody reads a body that an operation does not have.

@@ -12,6 +12,7 @@ import { operationsOf } from './describe';
 import { REQUEST_ID } from './request-id';
 import { requestLogger } from './request-log';
 import { RequestMetrics } from './request-metrics';
+import { endCommand, traceRequest } from './request-trace';
 import { decorateRequests, headerFault } from './request-state';
 import { HttpOptions, serviceOf } from './service';
 
@@ -51,7 +52,9 @@ export function installHttp(app: NestFastifyApplication): void {
       metrics.begin(request, reply.raw);
       // Nest would answer a target that is no path, such as `*`, before the hooks below.
       const { method, target, raw } = request;
-      done(raw.url?.startsWith('/') === true ? undefined : missingRoute(method, target.path, routes));
+      const missing =
+        raw.url?.startsWith('/') === true ? undefined : missingRoute(method, target.path, routes);
+      traceRequest(request, reply.raw, () => done(missing));
     });
   });
   watchConnections(fastify, stop);
@@ -70,6 +73,7 @@ export function installHttp(app: NestFastifyApplication): void {
   Object.assign(adapter, {
     reply: async (response: FastifyReply, returned: unknown, status?: number): Promise<unknown> => {
       response.request.bodyShare.handled();
+      endCommand(response.request);
       const payload = await writer.payloadOf(returned, response);
       await response.request.repeatable?.answered(response, payload);
       return reply(response, payload, status);

@@ -7,6 +7,7 @@ import { parsePath, parseRequestTarget, type RequestTarget } from '../wire/keys/
 import { type BodyBudgets, BodyShare, PostedBody } from './posted-body';
 import { type RepeatableRequest } from './idempotency';
 import { type Representation } from './representation';
+import { type Span } from '../runtime/tracing';
 import { type Service, serviceOf } from './service';
 
 /** Properties that hooks and guards set, for the handler and the answer. */
@@ -24,6 +25,8 @@ declare module 'fastify' {
     bodyShare: BodyShare;
     /** With an `Idempotency-Key`, once `AdmissionGuard` has run. */
     repeatable: RepeatableRequest | undefined;
+    /** Its handler as a part of its trace, while that may change something. */
+    command: Span | undefined;
   }
 }
 
@@ -57,8 +60,8 @@ export function decorateRequests(
   fastify: FastifyInstance,
   { services, maxBody, budgets, stopping }: RequestOptions,
 ): (request: FastifyRequest, reply: FastifyReply) => void {
-  for (const name of ['target', 'contentType', 'service', 'caller', 'view', 'bodyShare', 'repeatable'])
-    fastify.decorateRequest(name);
+  const names = ['target', 'contentType', 'service', 'caller', 'view', 'bodyShare', 'repeatable', 'command'];
+  for (const name of names) fastify.decorateRequest(name);
   // Nothing parses a body: handlers read it as a `PostedBody`.
   fastify.addContentTypeParser('*', ({ body }, _payload, done) => done(null, body));
   return (request, reply) => {

@@ -14,6 +14,7 @@ import { inParallel } from '../runtime/concurrency';
 import { Troubles } from '../runtime/leader';
 import { AUTOMATION_LEASE, LeaseHolder } from '../runtime/lease-holder';
 import { AUTOMATION_ACTIONS } from '../runtime/metrics';
+import { asSpan } from '../runtime/tracing';
 import { Backoff } from '../runtime/unavailable';
 
 /** What an action works with. */
@@ -199,7 +200,8 @@ export class AutomationRunner {
         const at = new Date(now).toISOString();
         const { clock } = this;
         const given = { clock, log, directory: follower.directory, at };
-        const { position = START } = await automation.act(found, given);
+        const span = { name: automation.name, kind: 'internal' } as const;
+        const { position = START } = await asSpan(span, () => automation.act(found, given));
         last = later(last, position);
         AUTOMATION_ACTIONS.add(1, { automation: automation.name, result: 'done' });
       } catch (error) {

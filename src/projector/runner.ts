@@ -5,6 +5,7 @@ import { type Clock } from '../runtime/clock';
 import { Leader } from '../runtime/leader';
 import { LeaseHolder } from '../runtime/lease-holder';
 import { PROJECTED_EVENTS } from '../runtime/metrics';
+import { type Span, spansAfter } from '../runtime/tracing';
 import { isAbort, reasonOf } from '../runtime/unavailable';
 import { Expiry, type ExpiryParts } from './expiry';
 import { GenerationProjector } from './generation-projector';
@@ -168,18 +169,28 @@ export class Runner {
     let last: RecordedEvent | undefined;
     const { clock, source = DOMAIN_LOG } = this.parts;
     let flushed = clock.monotonic();
+    let spans: readonly Span[] = [];
     try {
       for await (const batch of this.log.subscribe({ after, prefixes, batchSize: BATCH, signal })) {
         if (!batch.caughtUp) this.behindSince ??= clock.now().toISOString();
+        const started = spansAfter(batch.events, {
+          name: 'project',
+          kind: 'consumer',
+          attributes: { 'affilog.events': batch.events.length },
+        });
         await group.apply(batch, signal);
         this.meter.count(batch.events.length);
         PROJECTED_EVENTS.add(batch.events.length, { log: source === DOMAIN_LOG ? 'events' : 'deliveries' });
         // `apply` returns once the previous batch is written.
         this.applied = last ?? this.applied;
+        for (const span of spans) span.end();
+        spans = started;
         last = batch.events.at(-1) ?? last;
         if (batch.caughtUp || clock.monotonic() - flushed >= FLUSH_MS) {
           await group.flush();
           flushed = clock.monotonic();
+          for (const span of spans) span.end();
+          spans = [];
         }
         if (batch.caughtUp) this.behindSince = undefined;
         // Events applied before this subscription, for example by a rebuild, are looked up once.

@@ -3,6 +3,7 @@ import { crash } from './failure-report';
 import { Fault, Faults } from '../kernel/fault';
 import { EngineUnavailable, RevisionConflict, UnacceptableAppend } from '../kernel/event-log';
 import { QueryTooLong } from '../kernel/query';
+import { currentTrace, within } from './tracing';
 import { NoGeneration, UndeclaredField } from '../kernel/read-store';
 
 /**
@@ -22,6 +23,8 @@ type SentCall =
       readonly method: string;
       readonly args: readonly unknown[];
       readonly special: readonly Special[];
+      /** What the call is a part of (`currentTrace`). */
+      readonly trace?: string;
     }
   | { readonly cancel: number; readonly reason: SerializedError }
   | { readonly acknowledged: number; readonly error?: SerializedError };
@@ -77,12 +80,15 @@ export function serveCalls(port: MessagePort, target: Methods): void {
   });
 
   async function answerTo(sent: Extract<SentCall, { call: number }>): Promise<void> {
-    const { call, method, args, special } = sent;
+    const { call, method, args, special, trace } = sent;
     const received = [...args];
     for (const { arg, is } of special)
       received[arg] = is === 'signal' ? signalOf(call) : reporterOf(call, arg);
     const answer: CallAnswer = await Promise.resolve()
-      .then(() => (target as Record<string, (...args: readonly unknown[]) => unknown>)[method]?.(...received))
+      .then(() => {
+        const methods = target as Record<string, (...args: readonly unknown[]) => unknown>;
+        return within(trace, () => methods[method]?.(...received));
+      })
       .then(
         (result) => ({ answer: call, result }),
         (error: unknown) => ({ answer: call, error: serialize(error) }),
@@ -160,7 +166,15 @@ export function callsOver<T extends Methods>(
         undo.push(typeof value === 'function' ? reportTo(value as Reporter, id, arg) : cancelBy(value, id));
         return undefined;
       });
-      port.postMessage({ call: id, method, args: cloned, special } satisfies SentCall, transfer(args));
+      const trace = currentTrace();
+      const sent: SentCall = {
+        call: id,
+        method,
+        args: cloned,
+        special,
+        ...(trace !== undefined && { trace }),
+      };
+      port.postMessage(sent, transfer(args));
     });
     if (calls.size > 0) port.ref();
     return await answered.finally(() => {

@@ -130,6 +130,7 @@ const SHAPES = z.object({
   HOST: text.regex(/^[\w.:-]+$/, expects('a host name or address')),
   PORT: integer(0, 65_535),
   METRICS_PORT: integer(0, 65_535).optional(),
+  TRACES: z.union([z.literal('otlp'), url], expects('otlp, or an http or https URL')).optional(),
   VENDOR: text.regex(/^[a-z][a-z\d-]*$/, expects('a name of lower-case letters, digits and dashes')),
   BASE_URL: url.optional(),
   TRACKER_URL: url,

@@ -63,6 +63,12 @@ export const SETTINGS = {
       'they are at `/ops/1.0/metrics`.',
     serving: true,
   },
+  TRACES: {
+    description:
+      'Sends OpenTelemetry traces over OTLP/HTTP: to a collector at a URL such as `http://127.0.0.1:4318`, or, with `otlp`, as ' +
+      'the variables `OTEL_EXPORTER_OTLP_…` say. Default: none.',
+    serving: true,
+  },
   VENDOR: { default: 'affilog', description: 'Vendor name in XML namespaces.', serving: true },
   BASE_URL: {
     description: 'Public URL of the service. Default: `http://HOST:PORT`, never the Host header.',

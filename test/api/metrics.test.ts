@@ -1,12 +1,13 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
-import { AUTOMATION_ACTIONS } from '../../src/runtime/metrics';
+import { EngineUnavailable } from '../../src/kernel/event-log';
+import { AUTOMATION_ACTIONS, LOADED_PRODUCTS, LOADS } from '../../src/runtime/metrics';
 import { automationsOver } from '../../src/processes/automations';
 import { SYSTEM_CLOCK } from '../../src/runtime/clock';
 import { TestApp } from '../support/app';
-import { OVER_SERVERS } from '../support/engines';
-import { Scraped } from '../support/metrics';
+import { testedEngines } from '../support/engines';
+import { growthOf, Scraped } from '../support/metrics';
 import { FEEDS, NETWORK, OTHER_TOKENS, TOKENS } from './network';
 
 const token = OTHER_TOKENS.operator;
@@ -127,6 +128,51 @@ describe('GET /ops/1.0/metrics (decisions X120)', () => {
     for (const more of counted.slice(2)) expect(more).toBeGreaterThan(0);
   });
 
+  it('counts each result of a load, and what becomes of its products', async () => {
+    const [loads, products] = [growthOf(LOADS), growthOf(LOADED_PRODUCTS)];
+    const path = `/1.0/products;fid=${FEEDS.german}`;
+    const lamp = {
+      ...{
+        sourceProductId: 'counted',
+        name: 'Lamp',
+        description: 'Brass',
+        price: 10,
+        categories: [{ name: 'A' }],
+      },
+      ...{ productUrl: 'https://a.example/', productImage: { url: 'https://a.example/' } },
+    };
+    const load = (posted: readonly object[], keys = '') =>
+      app.post(path + keys, { token: TOKENS.nord, body: JSON.stringify({ products: posted }) });
+    for (const one of [
+      lamp,
+      lamp,
+      { ...lamp, price: 12 },
+      { ...lamp, price: 12, name: 'Other' },
+      { name: 'x' },
+    ])
+      await load([one]);
+    await load([lamp], ';dryRun=true');
+    await app.delete(`${path};spId=counted`, { token: TOKENS.nord });
+    const failing = jest.spyOn(app.engines.log, 'append').mockRejectedValue(new EngineUnavailable('no disk'));
+    const { statusCode } = await load([lamp]);
+    failing.mockRestore();
+    expect(statusCode).toBe(500);
+    const failed = { service: 'products', method: 'POST', route: '/1.0/products', status: '5xx' };
+    // A request is counted when its connection is closed.
+    while ((await scrape()).value('affilog_http_requests_total', failed) === undefined) await app.settled();
+    await app.post(path, { token: TOKENS.nord, body: '{' });
+    expect(loads()).toEqual({ stored: 5, dry_run: 1, failed: 1, refused: 1 });
+    expect(products()).toEqual({ listed: 1, unchanged: 1, repriced: 1, revised: 1, refused: 1, delisted: 1 });
+  });
+
+  it('counts requests that fail because of a bug', async () => {
+    const broken = jest.spyOn(app.engines.log, 'append').mockRejectedValueOnce(new TypeError('a bug'));
+    const body = JSON.stringify({ products: [{ ...product, sourceProductId: 'unlucky' }] });
+    const post = () => app.post(`/1.0/products;fid=${FEEDS.german}`, { token: TOKENS.nord, body });
+    expect(await growth(post, ['affilog_unexpected_failures_total'])).toEqual([1]);
+    broken.mockRestore();
+  });
+
   it('shows how far read models are behind the log', async () => {
     const lag = async (): Promise<number | undefined> =>
       (await scrape()).value('affilog_read_model_lag_events', { read_model: 'imports' });
@@ -149,9 +195,19 @@ describe('GET /ops/1.0/metrics (decisions X120)', () => {
     expect(scraped.value('affilog_engine_up', { engine: 'read_store' })).toBe(1);
     expect(scraped.value('affilog_disk_free_bytes')).toBeGreaterThan(0);
     // Servers have their files elsewhere.
-    if (!OVER_SERVERS) {
-      expect(scraped.value('affilog_files_size_bytes', { part: 'log' })).toBeGreaterThan(0);
-      expect(scraped.value('affilog_wal_size_bytes', { part: 'log' })).toBeDefined();
+    const { log, store } = testedEngines();
+    for (const [part, engine] of [
+      ['log', log],
+      ['read', store],
+    ] as const) {
+      const sizes = ['affilog_files_size_bytes', 'affilog_wal_size_bytes'].map((name) =>
+        scraped.value(name, { part }),
+      );
+      const own = [expect.any(Number), expect.any(Number)];
+      expect([part, sizes, sizes[0] !== 0]).toEqual([
+        part,
+        ...(engine === 'sqlite' ? [own, true] : [[0, 0], false]),
+      ]);
     }
     expect(scraped.value('process_resident_memory_bytes')).toBeGreaterThan(0);
     expect(scraped.labels.has('nodejs_eventloop_lag_p99_seconds')).toBe(true);

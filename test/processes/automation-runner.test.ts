@@ -8,12 +8,14 @@ import { EngineUnavailable, type EventLog } from '../../src/kernel/event-log';
 import { START } from '../../src/kernel/event';
 import { SYSTEM_CLOCK } from '../../src/runtime/clock';
 import { AUTOMATION_LEASE } from '../../src/runtime/lease-holder';
+import { AUTOMATION_ACTIONS } from '../../src/runtime/metrics';
 import { type CollectionSpec, NoGeneration, type ReadStore } from '../../src/kernel/read-store';
 import { parkedCount, parkedIn, retry } from '../../src/operations/parked';
 import { prepareParked } from '../../src/projector/parked';
 import { type Projection } from '../../src/projector/projection';
 import { live } from '../contracts/read-store/subject';
 import { TestClock } from '../support/clock';
+import { growthOf } from '../support/metrics';
 import { storeFolder } from '../support/store-folder';
 import { withLog } from '../support/temporary-log';
 
@@ -103,7 +105,10 @@ test('actions that fail delay no others, are reported together, and retried afte
   });
   const dues = Array.from({ length: 1501 }, (_, at) => AT - 2000 + at);
   await withTasks(dues, async (runner) => {
+    const counted = growthOf(AUTOMATION_ACTIONS);
     await runner.turn(failing);
+    // Automations are counted by the names of those of this program.
+    expect(counted()).toEqual({ 'other done': 1, 'other failed': 1500 });
     expect([done.length, done.at(-1)]).toEqual([1501, 'task 1500']);
     expect(reports.map(({ message }) => message)).toEqual([
       'tasks: 1500 could not be executed and are retried in a minute; the first is task 0',

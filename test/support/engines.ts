@@ -12,12 +12,13 @@ export interface TestedEngines {
 
 const SQLITE: TestedEngines = { log: 'sqlite', store: 'sqlite' };
 
-function tested(): TestedEngines {
+/** The engines that this suite runs with. */
+export function testedEngines(): TestedEngines {
   return (globalThis as { engines?: TestedEngines }).engines ?? SQLITE;
 }
 
 /** With servers each request takes longer: tests that do not depend on engines may use fewer cases. */
-export const OVER_SERVERS = Object.values(tested()).some((engine) => engine !== 'sqlite');
+export const OVER_SERVERS = Object.values(testedEngines()).some((engine) => engine !== 'sqlite');
 
 /** A log and a store for one test: their URLs, and how to remove them after closing. */
 export interface IsolatedEngines {
@@ -31,7 +32,7 @@ export interface IsolatedEngines {
  */
 export async function isolatedEngines(
   dataDir: string,
-  { log, store }: TestedEngines = tested(),
+  { log, store }: TestedEngines = testedEngines(),
 ): Promise<IsolatedEngines> {
   const server = log === 'sqlite' ? undefined : await servedLog(join(dataDir, 'served.sqlite'));
   const search = store === 'sqlite' ? undefined : await servedStore();

@@ -1,3 +1,5 @@
+import { type MetricFamily } from '../../src/runtime/metrics';
+
 /** A scrape, read: the value of each series, and the labels of each metric. */
 export class Scraped {
   private readonly values = new Map<string, number>();
@@ -42,4 +44,20 @@ export class Scraped {
 function keyOf(name: string, labels: Readonly<Record<string, string>>): string {
   const pairs = Object.entries(labels).map(([key, value]) => `${key}=${value}`);
   return `${name} ${pairs.sort().join(' ')}`;
+}
+
+/**
+ * Returns how much the series of a metric of this process have grown since this was called: by the values of their labels, without
+ * those that have not. Of a histogram, what it has counted.
+ */
+export function growthOf(metric: { readonly family: MetricFamily }): () => Readonly<Record<string, number>> {
+  const counts = (): readonly (readonly [string, number])[] =>
+    metric.family.values
+      .filter(({ metricName = '_count' }) => metricName.endsWith('_count'))
+      .map(({ labels, value }) => [Object.values(labels).join(' '), value]);
+  const before = new Map(counts());
+  return () => {
+    const grown = counts().map(([labels, value]) => [labels, value - (before.get(labels) ?? 0)] as const);
+    return Object.fromEntries(grown.filter(([, growth]) => growth > 0));
+  };
 }

@@ -9,6 +9,7 @@ import { type Clock } from '../../runtime/clock';
 import { Leader, Troubles } from '../../runtime/leader';
 import { LeaseHolder, MATCHER_LEASE } from '../../runtime/lease-holder';
 import { MATCHED_MESSAGES } from '../../runtime/metrics';
+import { metaWith, spansAfter } from '../../runtime/tracing';
 import {
   parkedStream,
   Parking,
@@ -181,7 +182,7 @@ export class MatcherRunner {
     const { writer, parking } = matching;
     const { id, position, stream } = event;
     if (stream === parkedStream(MATCHER)) await this.matchRetried(matching, event);
-    else if (!parking.wasParked(id)) await writer.add(position, id, await this.due(matching, event));
+    else if (!parking.wasParked(id)) await this.addDue(matching, position, event);
     else {
       // What is due because of it is made where it is retried.
       await this.applied(matching, event);
@@ -197,7 +198,7 @@ export class MatcherRunner {
     const retried = await this.retriedBy(parking, event);
     if (retried !== undefined && !changesState(retried)) {
       const made = await writer.madeAt(parking.readingsOf(retried));
-      await writer.add(position, retried.id, await this.due(matching, retried), made);
+      await this.addDue(matching, position, retried, made);
       return;
     }
     await writer.add(position, id, []);
@@ -206,6 +207,19 @@ export class MatcherRunner {
     // With this event: matching continues behind it, with the state in which all that are retried count.
     await writer.flush(position, true);
     throw new StateOutdated();
+  }
+
+  /** Adds what is due because of an event that is read, or retried, at a position; `made` is not made again. */
+  private async addDue(
+    matching: Matching,
+    position: Position,
+    event: RecordedEvent,
+    made: ReadonlySet<string> = NOTHING,
+  ): Promise<void> {
+    const [span] = spansAfter([event], { name: 'match', kind: 'consumer' });
+    const due = await this.due(matching, event);
+    const added = await matching.writer.add(position, event.id, due, made, span?.traceparent);
+    if (added > 0) span?.end({ 'affilog.due': added });
   }
 
   /** The event that is to be used from an event on. */
@@ -330,21 +344,24 @@ class MatchedWriter {
 
   /**
    * Adds what is due because of `event`, which is read, or retried, at `position`. Skips what has been appended before
-   * a restart, and what is `made`. Raises `RevisionConflict` if another process has appended.
+   * a restart, and what is `made`; returns how much is left. `trace`: the span in which it is due. Raises
+   * `RevisionConflict` if another process has appended.
    */
   async add(
     position: Position,
     event: string,
     due: Iterable<Due>,
     made: ReadonlySet<string> = NOTHING,
-  ): Promise<void> {
+    trace?: string,
+  ): Promise<number> {
     if (this.begun === NEXT) this.begun = position;
-    let at = -1;
+    let [at, added] = [-1, 0];
     for (const one of due) {
       at += 1;
       const id = idOf(one, event);
       if (this.made.has(id) || made.has(id)) continue;
-      const packed = toNewEvent(one, id);
+      const untraced = toNewEvent(one, id);
+      const packed = trace === undefined ? untraced : { ...untraced, meta: metaWith(trace) };
       const size = packed.type.length + Buffer.byteLength(packed.data) + packed.meta.length;
       if (this.pending.length === MAX_EVENTS || (this.pending.length > 0 && this.bytes + size > MAX_BYTES)) {
         if (at > 0) this.begins(position, at);
@@ -352,8 +369,10 @@ class MatchedWriter {
       }
       this.pending.push(packed);
       this.bytes += size;
+      added += 1;
     }
     this.added = position;
+    return added;
   }
 
   /**

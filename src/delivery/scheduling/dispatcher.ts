@@ -4,6 +4,7 @@ import { type RecordedEvent } from '../../kernel/event';
 import { type EventLog } from '../../kernel/event-log';
 import { type Clock, type Timer } from '../../runtime/clock';
 import { ATTEMPT_SECONDS, DELIVERY_OUTCOMES, DELIVERY_SECONDS } from '../../runtime/metrics';
+import { startSpan } from '../../runtime/tracing';
 import { atMost } from '../../runtime/unavailable';
 import { FairQueue } from '../../runtime/fair-queue';
 import { type Rerenderer } from '../matching/rerender';
@@ -148,7 +149,8 @@ export class Dispatcher {
         // What had an outcome before it was read is not sent any more.
         if (!isWanted(state, revision) && state.rest === undefined) return;
         const isFirst = isTestMessage(event);
-        this.cache.add(revision, event.data, isFirst || state.queue.size <= LIMITS.receiver);
+        const isNext = isFirst || state.queue.size <= LIMITS.receiver;
+        this.cache.add(revision, event.data, isNext, event.meta);
         if (isFirst && state.queue.has(revision)) this.scheduler.sendTest(receiver, revision, this.now);
         return;
       }
@@ -295,7 +297,14 @@ export class Dispatcher {
       isManual: redelivery !== undefined,
       isTest,
     };
+    const parent = this.cache.traceOf(started.revision);
+    const attributes = { 'affilog.message.id': id, 'affilog.attempt': attempt.number };
+    const span = parent && startSpan({ name: 'deliver', kind: 'client', parent, attributes });
     const result = await this.parts.attempt(attempt, partition.signal);
+    if (span) {
+      const { end, status } = result;
+      span.end({ 'affilog.end': end, 'http.response.status_code': status }, end !== 'success');
+    }
     const classified = this.faults.classify(result, partition.signal.aborted);
     ATTEMPT_SECONDS.observe(classified.ms / 1000, { end: classified.end });
     return classified.end === 'aborted' ? undefined : outcomeOf(started, receiver.state, classified);

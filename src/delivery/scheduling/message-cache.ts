@@ -1,5 +1,6 @@
 import { type EventLog } from '../../kernel/event-log';
 import { FairQueue } from '../../runtime/fair-queue';
+import { traceIn } from '../../runtime/tracing';
 import { MATCHED, type Message } from '../../domain/deliveries/delivery-events';
 import { isUsableMessage, receiverIn } from './matched-events';
 
@@ -20,6 +21,8 @@ interface Cached {
   /** As it is in the log until it is needed. */
   data: string | undefined;
   message: Message | undefined;
+  /** The span that has made it. */
+  readonly trace: string | undefined;
 }
 
 /** Messages that nobody has asked for yet are cached up to these shares; the rest is for those that are needed now. */
@@ -51,16 +54,16 @@ export class MessageCache {
    * Adds a new message as it is in the log, if there is room: those before it are needed first. `isNext`: it is one of
    * the next to its receiver, and takes the room of those that are not, such as the backlog of receivers that hang.
    */
-  add(revision: number, data: string, isNext: boolean): void {
+  add(revision: number, data: string, isNext: boolean, meta = '{}'): void {
     if (this.has(revision)) return;
     const share = SHARES.new * this.maxBytes;
-    if (isNext && this.neededBytes < share) this.put(this.needed, revision, data);
-    else if (this.bytes < share) this.put(this.spare, revision, data);
+    if (isNext && this.neededBytes < share) this.put(this.needed, revision, data, traceIn(meta));
+    else if (this.bytes < share) this.put(this.spare, revision, data, traceIn(meta));
   }
 
   /** Undefined also for one that is not usable, however often it is loaded. */
   get(revision: number): Message | undefined {
-    const cached = this.spare.get(revision) ?? this.needed.get(revision);
+    const cached = this.cached(revision);
     if (cached?.data === undefined) return cached?.message;
     const message = JSON.parse(cached.data) as Message;
     if (!isUsableMessage(message)) {
@@ -72,11 +75,17 @@ export class MessageCache {
     return message;
   }
 
+  /** The span that has made a message, if it is in memory. */
+  traceOf(revision: number): string | undefined {
+    return this.cached(revision)?.trace;
+  }
+
   /** Replaces a message that was read by the one that was rendered again. */
   replace(revision: number, message: Message): void {
     const { url = '', body = '' } = message.request ?? {};
+    const trace = this.traceOf(revision);
     this.delete(revision);
-    this.put(this.needed, revision, { bytes: bytesOf(url) + bytesOf(body), message });
+    this.put(this.needed, revision, { bytes: bytesOf(url) + bytesOf(body), message }, trace);
   }
 
   delete(revision: number): void {
@@ -127,23 +136,27 @@ export class MessageCache {
     let found: Message | undefined;
     for await (const events of this.log.readStream(MATCHED, { from, limit })) {
       for (const event of events) {
-        const { type, data, revision } = event;
+        const { type, data, meta, revision } = event;
         const receiver = type === 'MessageDue' ? receiverIn(event) : undefined;
         if (receiver === undefined || revision >= from + limit) continue;
         if (revision === needed) {
           this.delete(revision);
-          this.put(this.needed, revision, data);
+          this.put(this.needed, revision, data, traceIn(meta));
           found = this.get(revision);
         } else if (this.hasRoom() && !this.has(revision) && this.isWanted(receiver, revision))
-          this.put(this.spare, revision, data);
+          this.put(this.spare, revision, data, traceIn(meta));
       }
       if (found !== undefined && !this.hasRoom()) break;
     }
     return found;
   }
 
+  private cached(revision: number): Cached | undefined {
+    return this.spare.get(revision) ?? this.needed.get(revision);
+  }
+
   private has(revision: number): boolean {
-    return this.spare.has(revision) || this.needed.has(revision);
+    return this.cached(revision) !== undefined;
   }
 
   private hasRoom(): boolean {
@@ -155,6 +168,7 @@ export class MessageCache {
     into: Map<number, Cached>,
     revision: number,
     what: string | { readonly bytes: number; readonly message: Message },
+    trace?: string,
   ): void {
     const bytes = (typeof what === 'string' ? bytesOf(what) : what.bytes) + OVERHEAD;
     if (this.bytes + bytes > this.maxBytes) this.makeRoom(bytes);
@@ -163,6 +177,7 @@ export class MessageCache {
       bytes,
       data: isRead ? what : undefined,
       message: isRead ? undefined : what.message,
+      trace,
     });
     this.bytes += bytes;
     if (into === this.needed) this.neededBytes += bytes;

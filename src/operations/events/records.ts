@@ -15,6 +15,11 @@ export interface DescribedEvent {
   readonly meta: z.ZodObject;
 }
 
+/** Of any event that was appended while traces were on (`docs/decisions.md#x133`). */
+const TRACED = {
+  traceparent: z.string().describe('The span that has caused it (W3C Trace Context)').optional(),
+};
+
 export function event(
   stream: string,
   description: string,
@@ -25,7 +30,7 @@ export function event(
     streams: stream.split(' or '),
     description,
     data: z.strictObject({ at: time(at), ...data }),
-    meta: z.strictObject(meta),
+    meta: z.strictObject({ ...meta, ...TRACED }),
   };
 }
 

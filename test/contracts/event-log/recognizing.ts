@@ -18,6 +18,15 @@ export function recognizing({ log, reopen }: Subject): void {
     expect(await streamOf(log(), stream)).toHaveLength(5);
   });
 
+  test('with other metadata, which is not stored (decisions X133)', async () => {
+    const events = newEvents(2);
+    const appended = await log().append(stream, NO_STREAM, events);
+    const others = events.map((event) => ({ ...event, meta: '{"traceparent":"x"}' }));
+
+    expect(await log().append(stream, NO_STREAM, others)).toEqual(appended);
+    expect((await streamOf(log(), stream)).map(({ meta }) => meta)).toEqual(['{}', '{}']);
+  });
+
   test('long afterwards, after many other events and a restart', async () => {
     const events = newEvents(3);
     const appended = await log().append(stream, NO_STREAM, events);

@@ -4,9 +4,11 @@ import { openEventStoreDb } from '../../../src/engines/eventstoredb/open-event-s
 import { UnusableUrl } from '../../../src/runtime/unavailable';
 import { NO_STREAM, START } from '../../../src/kernel/event';
 import { EngineUnavailable, type EventLog } from '../../../src/kernel/event-log';
+import { APPEND_RETRIES, APPENDS } from '../../../src/runtime/metrics';
 import { gather, idsOf, newEvent, newEvents, streamOf } from '../../contracts/event-log/events';
 import { type EsdbServer, startEsdbServer } from '../../support/esdb-server';
 import { type FaultyProxy, startFaultyProxy } from '../../support/faulty-proxy';
+import { growthOf } from '../../support/metrics';
 
 const HASTY = { timeoutMs: 1_000, retryMs: 20_000 };
 
@@ -49,6 +51,7 @@ test('an append whose answer was lost with the connection is recognized, not mad
 });
 
 test('an append without an answer is retried over another connection', async () => {
+  const [appends, retries] = [growthOf(APPENDS), growthOf(APPEND_RETRIES)];
   await log.append(stream, NO_STREAM, newEvents(1));
   proxy.faults.mute = true;
   const events = newEvents(2);
@@ -62,6 +65,9 @@ test('an append without an answer is retried over another connection', async () 
   expect((await Promise.all(others)).map(({ revision }) => revision)).toEqual(others.map(() => 1));
   await proxy.until(({ open }) => open === 2);
   expect(await streamOf(direct, stream)).toHaveLength(3);
+  await expect(log.append(stream, 0, newEvents(1))).rejects.toMatchObject({ name: 'RevisionConflict' });
+  expect(appends()).toEqual({ 'events ok': 32, 'events conflict': 1 });
+  expect(retries()['events']).toBeGreaterThan(0);
 });
 
 test('a read without an answer is retried over another connection', async () => {
