@@ -3,6 +3,7 @@ import {
   type MatchedEvent,
   type Outcome,
   type PartitionEvent,
+  topicOf,
 } from '../src/domain/deliveries/delivery-events';
 import {
   type ListedDelivery,
@@ -65,7 +66,7 @@ export const deliveries: Projection<StoredDelivery, DeliveryChange> = {
   fold(before, event) {
     switch (event.type) {
       case 'MessageDue': {
-        const facts = factsOf({ ...event.data, matched: event.revision });
+        const facts = factsOf({ ...event.data, topic: topicOf(event.data), matched: event.revision });
         return { ...facts, state: 'due', attempted: 0, attempts: [] };
       }
       case 'RedeliveryDue': {

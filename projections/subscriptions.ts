@@ -60,7 +60,7 @@ export const subscriptions: Projection<StoredSubscription, SubscriptionChange> =
 };
 
 /** Which subscriptions: with a site, those that are for this site only. */
-interface SubscriptionCriteria {
+export interface SubscriptionCriteria {
   readonly organisationId?: number | undefined;
   readonly topic?: TopicName | undefined;
   readonly siteId?: number | undefined;
@@ -101,4 +101,4 @@ interface StoredSubscription {
   readonly content: SubscriptionContent;
 }
 
-type ListedSubscription = StoredSubscription & { readonly subscriptionId: string };
+export type ListedSubscription = StoredSubscription & { readonly subscriptionId: string };

@@ -180,7 +180,8 @@ export function addMappings(affilog: Command, parts: CliParts): void {
     );
 }
 
-async function withTools(
+/** With what counts the products of feeds by their category names. */
+export async function withTools(
   command: Command,
   parts: CliParts,
   work: (tools: MappingTools) => Promise<void>,

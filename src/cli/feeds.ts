@@ -1,7 +1,20 @@
 import { type Command } from 'commander';
 import { SYSTEM_CLOCK } from '../runtime/clock';
 import { type UndoPlan } from '../operations/undo-load';
-import { type CliParts, configOf, confirm, integerFrom, withEngines } from './settings';
+import { type ReportedImport } from '../domain/products/import-report';
+import { UsageError } from '../operations/command-error';
+import { withTools } from './categories';
+import {
+  type CliParts,
+  configOf,
+  confirm,
+  integerFrom,
+  type JsonFlag,
+  onDirectory,
+  printList,
+  withEngines,
+  withJson,
+} from './settings';
 
 interface RestoreFlags {
   readonly before: string;
@@ -18,9 +31,42 @@ const VERBS = {
 
 export function addFeeds(affilog: Command, parts: CliParts): void {
   const { stdout, stopSignal } = parts;
-  affilog
-    .command('feeds')
-    .description('Product feeds. Works while servers run.')
+  const feeds = affilog.command('feeds').description('Product feeds. Works while servers run.');
+  withJson(feeds.command('list'))
+    .description(
+      'List all feeds with the numbers of their products and of category names that nobody has mapped.',
+    )
+    .action(async (flags: JsonFlag, command: Command) => {
+      const { listedFeeds } = await import('../services/products/feed.queries.js');
+      await withTools(command, parts, async ({ counted, directory }) => {
+        const all = [...directory.programs.allFeeds()].sort((one, other) => one.id - other.id);
+        const listed = await listedFeeds(all, counted, directory);
+        await printList(parts, flags, listed.feeds, (one) =>
+          [
+            one.feedId,
+            one.name,
+            one.active ? 'active' : 'inactive',
+            one.visible ? 'visible' : 'not visible',
+            `${one.numberOfProducts} products`,
+            `${one.numberOfUnmappedCategories} names unmapped`,
+            one.lastModifiedTime ?? 'never loaded',
+          ].join('\t'),
+        );
+      });
+    });
+  withJson(feeds.command('loads'))
+    .description('List the last loads of a feed, the newest first, each with its faults in lines below it.')
+    .argument('<feed>', 'feed id', integerFrom(1))
+    .action(
+      onDirectory(parts, async ({ store }, directory, feedId: number, flags: JsonFlag) => {
+        if (directory.feed(feedId) === undefined)
+          throw new UsageError(`${feedId}: expected the id of a feed`);
+        const { lastImports } = await import('../../projections/imports.js');
+        for await (const some of await lastImports(store, feedId))
+          await printList(parts, flags, some, loadText);
+      }),
+    );
+  feeds
     .command('restore')
     .description('Undo a load or a deletion: bring back what was in the feed before it.')
     .argument('<feed>', 'feed id', integerFrom(1))
@@ -33,7 +79,9 @@ export function addFeeds(affilog: Command, parts: CliParts): void {
       await withEngines(command, parts, async (engines) => {
         const load = { feedId, loadId: before };
         const history = await loadHistory(SYSTEM_CLOCK, engines, load);
-        const count = describe(feedId, undoPlan(history), (line) => stdout.write(`${line}\n`));
+        const count = describe(feedId, await undoPlan(SYSTEM_CLOCK, history), (line) =>
+          stdout.write(`${line}\n`),
+        );
         if (count === 0 || dryRun === true) return;
         if (!yes) await confirm(parts, `${count} products will change`);
         const options = { clock: SYSTEM_CLOCK, dataDir, signal: stopSignal() };
@@ -45,6 +93,20 @@ export function addFeeds(affilog: Command, parts: CliParts): void {
         );
       });
     });
+}
+
+function loadText(load: ReportedImport): string {
+  const { importId, time, mode, status, unchanged, refused, faults, moreFaults = 0 } = load;
+  const counts = `${listed(load)}, unchanged=${unchanged}, refused=${refused}, unmapped=${load.unmapped ?? 0}`;
+  const remarks = [
+    ...(load.restores === undefined ? [] : [`has undone ${load.restores}`]),
+    ...(load.largeRemoval === true ? ['has removed more than half of the feed'] : []),
+    ...faults.map(({ code, sourceProductId, message }) => [code, sourceProductId ?? '-', message].join(' ')),
+    ...(moreFaults > 0 ? [`and ${moreFaults} more faults`] : []),
+  ];
+  return [[importId, time, mode, status, counts].join('\t'), ...remarks.map((one) => `    ${one}`)].join(
+    '\n',
+  );
 }
 
 function listed(counts: Pick<UndoPlan, keyof typeof VERBS>): string {

@@ -1,7 +1,10 @@
 import { type Command, Option } from 'commander';
 import { type DeliveryState } from '../../projections/deliveries';
 import { STATES } from '../domain/deliveries/stored-delivery';
+import { type TopicName } from '../domain/subscriptions/subscription';
 import { CommandError } from '../operations/command-error';
+import { type AnySubscription } from '../operations/notifications';
+import { SYSTEM_CLOCK } from '../runtime/clock';
 import {
   addedId,
   type CliParts,
@@ -11,6 +14,7 @@ import {
   integerFrom,
   onEngines,
   printLines,
+  printList,
   withEngines,
   withJson,
 } from './settings';
@@ -19,6 +23,10 @@ import { withExplanation } from './why';
 interface WhoseFlags extends JsonFlag {
   readonly organisation?: readonly number[];
   readonly subscription?: readonly string[];
+}
+
+interface SubscriptionFlags extends WhoseFlags {
+  readonly topic?: TopicName;
 }
 
 interface DeliveryFlags extends WhoseFlags {
@@ -48,6 +56,45 @@ export function addNotifications(affilog: Command, parts: CliParts): void {
         const criteria = { organisationId: organisation, subscriptionId: subscription };
         const printed = await printLines(parts, receiverLines(engines, criteria, { now: new Date(), json }));
         if (printed === 0) note('nothing has been sent to any such receiver');
+      }),
+    );
+  withJson(whose(notifications.command('subscriptions')))
+    .description(
+      'List the subscriptions of all organisations, the oldest first, each with its receivers below it.',
+    )
+    .addOption(new Option('--topic <topic>', 'only to this topic').choices(['transactions', 'claims']))
+    .action(
+      onEngines(
+        parts,
+        async (engines, { organisation, subscription, topic, ...flags }: SubscriptionFlags) => {
+          const { anySubscriptions } = await operations();
+          const isAsked = (id: string): boolean => subscription?.includes(id) !== false;
+          let found = 0;
+          for (const organisationId of organisation ?? [undefined]) {
+            const all = await anySubscriptions(
+              { ...engines, clock: SYSTEM_CLOCK },
+              { organisationId, topic },
+            );
+            for await (const some of all.items) {
+              const listed = some.filter(({ subscriptionId }) => isAsked(subscriptionId));
+              found += await printList(parts, flags, listed, subscriptionText);
+            }
+          }
+          if (found === 0) note('there are no such subscriptions');
+        },
+      ),
+    );
+  notifications
+    .command('show')
+    .description(
+      'Show a message as JSON: its state, the exact request, and the answers to the last attempts.',
+    )
+    .argument('<messageId>', 'as deliveries and explain list it')
+    .action(
+      onEngines(parts, async (engines, messageId: string) => {
+        const { anyMessage } = await operations();
+        const found = await anyMessage({ ...engines, clock: SYSTEM_CLOCK }, messageId);
+        stdout.write(`${JSON.stringify(found, undefined, 2)}\n`);
       }),
     );
   ofReceiver(notifications.command('test'))
@@ -147,6 +194,16 @@ export function addNotifications(affilog: Command, parts: CliParts): void {
         stdout.write(`notifications are sent from here ${when}\n`);
       });
     });
+}
+
+function subscriptionText(one: AnySubscription): string {
+  const { organisationId, topic, subscriptionId, subscriptionName = '', disabled, filter, receivers } = one;
+  const state = disabled ? 'disabled by its owner' : 'enabled';
+  const head = [subscriptionId, `organisation ${organisationId}`, topic, subscriptionName, state];
+  const lines = receivers.map(({ receiverId, state: is, httpMethod, receiverUrl }) =>
+    [`    ${receiverId}`, is, `${httpMethod} ${receiverUrl}`].join('\t'),
+  );
+  return [[...head, JSON.stringify(filter)].join('\t'), ...lines].join('\n');
 }
 
 interface TestFlags {

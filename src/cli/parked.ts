@@ -47,13 +47,15 @@ export function addParked(affilog: Command, parts: CliParts): void {
   parked
     .command('skip <projection> <id>')
     .description('Exclude the event that fails from the projection, or from matching, permanently.')
-    .requiredOption('--reason <text>', 'Reason: saved in the log with your user name.')
     .action(
-      onEngines(parts, async (engines, name: string, id: string, { reason }: { readonly reason: string }) => {
-        const decision = { reason, by: shellUser(), at: new Date().toISOString() };
-        const { skip } = await operations();
-        const { event, stream, isRetried } = await skip(engines, { name, id }, decision);
-        stdout.write(`skipped event ${event} of ${stream}${isRetried ? '; retry requested' : ''}\n`);
-      }),
+      onEngines(
+        parts,
+        async (engines, name: string, id: string, { reason = '' }: { readonly reason?: string }) => {
+          const decision = { reason, by: shellUser(), at: new Date().toISOString() };
+          const { skip } = await operations();
+          const { event, stream, isRetried } = await skip(engines, { name, id }, decision);
+          stdout.write(`skipped event ${event} of ${stream}${isRetried ? '; retry requested' : ''}\n`);
+        },
+      ),
     );
 }

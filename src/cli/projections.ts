@@ -3,7 +3,7 @@ import { type Command } from 'commander';
 import { type Engines } from '../engines/open';
 import { type ReadModelState } from '../operations/projections';
 import { type Verified } from '../operations/rebuild';
-import { UsageError } from '../operations/command-error';
+import { CommandError, UsageError } from '../operations/command-error';
 import { type RebuildProgress } from '../projector/rebuild';
 import { SYSTEM_CLOCK } from '../runtime/clock';
 import {
@@ -13,6 +13,7 @@ import {
   type JsonFlag,
   onEngines,
   printLines,
+  sizeOf,
   withEngines,
   withProgress,
 } from './settings';
@@ -68,6 +69,16 @@ export function addProjections(affilog: Command, parts: CliParts): void {
     ['resumed', 'nothing was paused'],
     async (engines, names) => await (await operations()).resumeReadModels(engines, names),
   );
+  projections
+    .command('verification <name>')
+    .description('Print what the last comparison of a read model has found, as JSON.')
+    .action(
+      onEngines(parts, async (engines, name: string) => {
+        const found = await (await rebuilding()).lastVerification(engines, name);
+        if (found === undefined) throw new CommandError(`${name} has not been compared yet`);
+        stdout.write(`${JSON.stringify(found, undefined, 2)}\n`);
+      }),
+    );
   projections
     .command('verify <names...>')
     .description(
@@ -239,7 +250,6 @@ async function verify(
     return json ? [JSON.stringify(found, undefined, 2)] : found.flatMap(linesOf);
   });
   if (faulty === 0) return;
-  const { CommandError } = await import('../operations/command-error.js');
   throw new CommandError(
     'live and new read models differ: `affilog rebuild NAME --force` swaps the new ones in',
   );
@@ -307,11 +317,4 @@ function remarksOn({ reason, rebuild: built, failure, generations }: ReadModelSt
           sizeOf(bytes),
       );
   return remarks;
-}
-
-const UNITS = ['B', 'KB', 'MB', 'GB', 'TB'] as const;
-
-function sizeOf(bytes: number): string {
-  const at = Math.min(UNITS.length - 1, Math.floor(Math.log2(Math.max(1, bytes)) / 10));
-  return `${at === 0 ? bytes : (bytes / 1024 ** at).toFixed(1)} ${UNITS[at] ?? ''}`;
 }

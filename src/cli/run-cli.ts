@@ -30,6 +30,7 @@ import {
   printList,
   withJson,
 } from './settings';
+import { addServer } from './server';
 import { addSql } from './sql';
 import { addTokens } from './tokens';
 import { addWhy } from './why';
@@ -58,6 +59,7 @@ const COMMANDS = [
   addLog,
   addSql,
   addHistory,
+  addServer,
   addReceiver,
   addSettingsVerb,
 ];

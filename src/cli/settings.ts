@@ -6,7 +6,7 @@ import { type StartProcess } from '../app/serve';
 import { type Engines, type EngineSettings } from '../engines/open';
 import { START } from '../kernel/event';
 import { type Directory } from '../network/directory';
-import { type Action, isAction } from '../operations/actions';
+import { type Action, GRAVE, isAction } from '../operations/actions';
 import { SYSTEM_CLOCK } from '../runtime/clock';
 import { isAbort, type OnRetry, retryNotices } from '../runtime/unavailable';
 import { type Config } from '../settings/config';
@@ -106,8 +106,11 @@ export function addSettings(command: Command, path = ''): void {
 /** Adds `--reason` to each command that is recorded. */
 export function addReasons(command: Command, path = ''): void {
   for (const sub of command.commands) addReasons(sub, `${path} ${sub.name()}`.trim());
-  if (isAction(path) && command.options.every(({ long }) => long !== '--reason'))
-    command.option('--reason <text>', 'Why: recorded in the log with your user name (affilog actions).');
+  if (isAction(path))
+    command.option(
+      '--reason <text>',
+      `Why: recorded in the log with your user name (affilog actions).${GRAVE.has(path) ? ' Required.' : ''}`,
+    );
 }
 
 /** Options that say how something is done, not what. */
@@ -349,4 +352,12 @@ export async function confirm(
     terminal.prompt();
   }).finally(() => terminal.close());
   if (!/^y(es)?$/i.test(answer.trim())) throw new CommandError('nothing has been changed');
+}
+
+const UNITS = ['B', 'KB', 'MB', 'GB', 'TB'] as const;
+
+/** Bytes for people. */
+export function sizeOf(bytes: number): string {
+  const at = Math.min(UNITS.length - 1, Math.floor(Math.log2(Math.max(1, bytes)) / 10));
+  return `${at === 0 ? bytes : (bytes / 1024 ** at).toFixed(1)} ${UNITS[at] ?? ''}`;
 }

@@ -6,10 +6,12 @@ import { HttpAdapterHost } from '@nestjs/core';
 import { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { StaticContent } from '../http/describe';
 import { type PostedBody } from '../http/posted-body';
+import { whenOver } from '../http/send-stream';
 import { HttpOptions } from '../http/service';
-import { TOKEN } from '../network/organisations';
+import { TOKEN, tokenHash } from '../network/organisations';
 import { actionOperations } from '../operations/rest/actions.controller';
 import { Clock } from '../runtime/clock';
+import { Shared } from '../runtime/shared';
 import { httpFaults } from '../wire/api/errors';
 import { CONTENT_TYPES } from '../wire/api/format';
 import { SCRIPT, STYLE } from './assets';
@@ -23,7 +25,8 @@ const COOKIE = 'affilog_console';
 /** What the last change has said, until the next page is shown. */
 const SAID = 'affilog_said';
 const SAID_MS = 60_000;
-const MOST_SAID = 1_000;
+/** Characters: each takes up to 9 in a cookie, of which browsers store 4,096. */
+const MOST_SAID = 400;
 
 /** Bytes of a form. */
 const MOST_FORM = 64 * 1024;
@@ -68,13 +71,17 @@ class ConsoleController implements nest.OnModuleDestroy {
   private readonly stop = new AbortController();
   private readonly failed = new FailedLogins();
   private live = 0;
+  /** Live sections by the address of their page: who looks at the same one shares what was read. */
+  private readonly shown: Shared<readonly Section[]>;
 
   constructor(
     private readonly options: HttpOptions,
     private readonly sessions: Sessions,
     private readonly clock: Clock,
     private readonly host: HttpAdapterHost,
-  ) {}
+  ) {
+    this.shown = new Shared(clock, LIVE_MS);
+  }
 
   onModuleDestroy(): void {
     this.stop.abort();
@@ -130,7 +137,7 @@ class ConsoleController implements nest.OnModuleDestroy {
     if (this.live >= MOST_LIVE) throw httpFaults.overloaded(undefined, { retryAfter: 5 });
     const end = new AbortController();
     this.live += 1;
-    reply.raw.once('close', () => {
+    whenOver(reply.raw, () => {
       this.live -= 1;
       end.abort();
     });
@@ -166,7 +173,8 @@ class ConsoleController implements nest.OnModuleDestroy {
         return;
       }
       const { tone, text } = await done(action, operator, posted);
-      this.setCookie(reply, SAID, encodeURIComponent(`${tone} ${text.slice(0, MOST_SAID)}`), SAID_MS);
+      const said = encodeURIComponent(`${tone} ${text.slice(0, MOST_SAID).toWellFormed()}`);
+      this.setCookie(reply, SAID, said, SAID_MS);
       void reply.redirect(`${this.base}/${pageAddress(name, askedOf(queryOf(request)))}`, 303);
     });
   }
@@ -174,7 +182,7 @@ class ConsoleController implements nest.OnModuleDestroy {
   private async login({ key = '', to = '' }: Asked, address: string, reply: FastifyReply): Promise<void> {
     const token = key.trim();
     const now = this.clock.now().getTime();
-    const wait = this.failed.waitOf(address, now);
+    const wait = this.failed.begin(address, now);
     if (wait > 0) {
       const text = loginText(this.base, to, `Too many logins have failed: try again in ${wait} s.`);
       this.sendText(reply.header('Retry-After', wait), 429, text);
@@ -182,10 +190,10 @@ class ConsoleController implements nest.OnModuleDestroy {
     }
     const problem = await this.problemOf(token);
     if (problem !== undefined) {
-      this.failed.add(address);
       this.sendText(reply, 403, loginText(this.base, to, problem));
       return;
     }
+    this.failed.succeeded(address);
     this.setCookie(reply, COOKIE, this.sessions.seal({ token, ends: now + SESSION_MS }), SESSION_MS);
     const [name = '', query = ''] = to.split(/\?(.*)/s);
     const wanted = pageNamed(name) === undefined ? 'overview' : pageAddress(name, askedOf(query));
@@ -215,8 +223,10 @@ class ConsoleController implements nest.OnModuleDestroy {
     let last = this.clock.monotonic();
     while (!signal.aborted) {
       // A session that has ended, or whose token was revoked, ends here too.
-      if (this.sessions.open(visit.cookie, this.clock.now().getTime()) === undefined) return;
-      const live = await settled(page, visit.operator, asked, true).catch(() => undefined);
+      const { token = '' } = this.sessions.open(visit.cookie, this.clock.now().getTime()) ?? {};
+      if (this.options.callerOf(tokenHash(token))?.system !== 'OPS') return;
+      const read = () => settled(page, visit.operator, asked, true);
+      const live = await this.shown.get(pageAddress(page.name, asked), read).catch(() => undefined);
       if (live === undefined) return;
       for (const one of live) {
         const text = sectionText(one, this.frameOf(page, asked, visit));

@@ -1,3 +1,4 @@
+import { shortened } from '../kernel/beginning';
 import { defined } from '../kernel/without';
 import { type Operator, Refused } from './operator';
 
@@ -200,9 +201,9 @@ export function form<All extends Actions>(
 /** The address of a page with its keys. */
 export function pageAddress(name: string, keys: Keys = {}): string {
   const given = Object.entries(keys).flatMap(([key, value]) =>
-    value === undefined || value === '' ? [] : [`${encodeURIComponent(key)}=${encodeURIComponent(value)}`],
+    value === undefined || value === '' ? [] : [[key, String(value)] as const],
   );
-  return given.length === 0 ? name : `${name}?${given.join('&')}`;
+  return given.length === 0 ? name : `${name}?${new URLSearchParams(Object.fromEntries(given)).toString()}`;
 }
 
 /** A value that leads to another page. */
@@ -223,8 +224,8 @@ const LONG = 300;
 
 /** A value in a cell: its beginning. */
 export function short(value: unknown): string {
-  const text = typeof value === 'string' ? value : JSON.stringify(value);
-  return text.length <= LONG ? text : `${text.slice(0, LONG)}…`;
+  if (value === undefined) return 'none';
+  return shortened(typeof value === 'string' ? value : JSON.stringify(value), LONG);
 }
 
 const TONES: readonly (readonly [Tone, readonly string[]])[] = [

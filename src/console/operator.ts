@@ -129,8 +129,11 @@ export function filled(text: string, values: Keys, written = (value: string) => 
 function segment(value: string): string {
   // It would lead to another path.
   if (/^\.{0,2}$/.test(value)) throw new Refused(404, `“${value}”: expected the name or id of something`);
-  return encodeURIComponent(value);
+  return encoded(value);
 }
+
+/** Half of a surrogate pair, which JSON may have, cannot be encoded. */
+const encoded = (text: string): string => encodeURIComponent(text.toWellFormed());
 
 /** The path with its keys, in the notation of the API: `/ops/1.0/log;type=ProductListed;limit=3`. */
 function addressOf(path: string, keys: Keys): string {
@@ -138,7 +141,7 @@ function addressOf(path: string, keys: Keys): string {
   const written = Object.entries(keys).map(([name, value]) => {
     const values = [value ?? ''].flat().filter((one) => one !== '');
     if (values.length === 0 || inPath.has(name)) return '';
-    return `;${name}=${values.map((one) => encodeURIComponent(one)).join(',')}`;
+    return `;${name}=${values.map((one) => encoded(String(one))).join(',')}`;
   });
   // Without a literal semicolon an encoded one would separate keys (`docs/decisions.md#a2`); `.json` would be an extension.
   return filled(path, keys, segment) + (written.join('') || ';');

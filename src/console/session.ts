@@ -50,21 +50,23 @@ const MINUTE = 60_000;
 const MOST_FAILED = 10;
 const MOST_ADDRESSES = 10_000;
 
-/** Counts failed logins in the current minute. */
+/** Counts failed logins in the current minute; those that are being checked count as failed. */
 export class FailedLogins {
   private minute = -1;
   private counts = new Map<string, number>();
 
-  /** For how many seconds no login of an address is tried; 0 if it is. */
-  waitOf(address: string, now: number): number {
+  /** Begins a login of an address: for how many seconds none is tried, or 0. */
+  begin(address: string, now: number): number {
     const minute = Math.floor(now / MINUTE);
     if (minute !== this.minute || this.counts.size > MOST_ADDRESSES) this.counts = new Map();
     this.minute = minute;
-    const isTried = (this.counts.get(address) ?? 0) < MOST_FAILED;
-    return isTried ? 0 : Math.ceil(((minute + 1) * MINUTE - now) / 1000);
+    const failed = this.counts.get(address) ?? 0;
+    if (failed >= MOST_FAILED) return Math.ceil(((minute + 1) * MINUTE - now) / 1000);
+    this.counts.set(address, failed + 1);
+    return 0;
   }
 
-  add(address: string): void {
-    this.counts.set(address, (this.counts.get(address) ?? 0) + 1);
+  succeeded(address: string): void {
+    this.counts.set(address, Math.max(0, (this.counts.get(address) ?? 0) - 1));
   }
 }

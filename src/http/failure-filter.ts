@@ -74,6 +74,8 @@ export class FailureFilter implements ExceptionFilter {
     }
     if (error instanceof QueryTooLong && service !== undefined)
       return service.keyFaults.unusable(tooLong(error));
+    const fault = service?.faultOf?.(error);
+    if (fault !== undefined) return fault;
     this.counts.unexpectedFailures += 1;
     request.log.error({ err: error, path: target.path }, 'unexpected failure');
     return namingRequest(service?.faults.unexpected() ?? httpFaults.serviceDown(), id);

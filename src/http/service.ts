@@ -1,6 +1,6 @@
 import { type Caller } from '../network/organisations';
 import { type OrganisationKind, type System } from '../network/events';
-import { type MakeFault } from '../kernel/fault';
+import { type Fault, type MakeFault } from '../kernel/fault';
 import { type Description } from '../wire/api/description';
 import { type BodyFaults } from '../wire/api/format';
 import { type KeyFaults } from '../wire/keys/keys';
@@ -24,6 +24,8 @@ export interface Service {
   readonly bodyFaults: BodyFaults;
   /** Its part of OpenAPI and `/docs`; absent for a service that is not described. */
   readonly description?: Description;
+  /** The fault that answers an error of the functions behind it; undefined for a bug. */
+  readonly faultOf?: (error: unknown) => Fault | undefined;
   readonly faults: {
     /** A bug of ours (`docs/decisions.md#a12`). */
     readonly unexpected: MakeFault;
@@ -38,7 +40,7 @@ export interface Service {
 
 /** What differs between services; everything else has a default. */
 export interface ServiceDefinition extends Partial<
-  Pick<Service, 'legacyPrefixes' | 'namespace' | 'bareErrors' | 'followsAccept' | 'description'>
+  Pick<Service, 'legacyPrefixes' | 'namespace' | 'bareErrors' | 'followsAccept' | 'description' | 'faultOf'>
 > {
   readonly system: System;
   readonly modules: readonly [string, ...string[]];

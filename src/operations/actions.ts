@@ -1,6 +1,7 @@
 import { type Clock } from '../runtime/clock';
+import { beginningOf, shortened } from '../kernel/beginning';
 import { execute, type EventOf, eventsOf, toDomainEvent } from '../kernel/decider';
-import { EngineUnavailable, EventLog } from '../kernel/event-log';
+import { EngineUnavailable, type EventLog } from '../kernel/event-log';
 import { Fault, Faults, Refusal } from '../kernel/fault';
 import { type ReadStore } from '../kernel/read-store';
 import { codeOf } from '../kernel/unknown';
@@ -45,6 +46,15 @@ export const ACTIONS = {
 } as const satisfies Readonly<Record<string, readonly string[]>>;
 
 export type ActionName = keyof typeof ACTIONS;
+
+/** Actions that take effect for others at once, and are not undone by doing them again: they need a reason. */
+export const GRAVE: ReadonlySet<ActionName> = new Set([
+  'feeds restore',
+  'projections swap',
+  'projections rollback',
+  'projections discard',
+  'parked skip',
+]);
 
 export function isAction(name: string): name is ActionName {
   return Object.hasOwn(ACTIONS, name);
@@ -99,14 +109,16 @@ export const MAX_REASON = 1000;
 const MAX_VALUE = 200;
 
 /** Raises `UsageError`. */
-function requireReason(reason: string | undefined): void {
-  if (reason !== undefined && (reason.trim() === '' || reason.length > MAX_REASON))
+function requireReason({ name, reason }: Action): void {
+  const text = reason ?? (GRAVE.has(name) ? '' : 'none');
+  if (text.trim() === '' || text.length > MAX_REASON)
     throw new UsageError(`--reason: expected a text of 1 to ${MAX_REASON} characters`);
 }
 
 interface Acting {
   readonly log: EventLog;
   readonly store: ReadStore;
+  readonly deliveries?: () => Promise<EventLog>;
 }
 
 /**
@@ -117,11 +129,12 @@ interface Acting {
 export async function acting<Engines extends Acting, Result>(
   clock: Clock,
   engines: Engines,
-  { name, by, reason, asked }: Action,
+  action: Action,
   work: (engines: Engines, begin: () => Promise<void>) => Promise<Result>,
 ): Promise<Result> {
-  requireReason(reason);
-  const { log, store } = engines;
+  requireReason(action);
+  const { name, by, reason, asked } = action;
+  const { log } = engines;
   const append = async (event: ActionEvent): Promise<string> =>
     (await execute(clock, log, actionDecider, ID, event)).ids[0] ?? '';
   let recording: Promise<string> | undefined;
@@ -131,7 +144,9 @@ export async function acting<Engines extends Acting, Result>(
       action: name,
       by,
       reason,
-      asked: shortened(asked),
+      asked: Object.fromEntries(
+        Object.entries(asked).map(([key, value]) => [key, shortened(value, MAX_VALUE)]),
+      ),
     });
     recording ??= append({ type: 'OperatorActed', data }).catch((error: unknown) => {
       recording = undefined;
@@ -149,8 +164,7 @@ export async function acting<Engines extends Acting, Result>(
     });
   };
   try {
-    const watched = { log: new WatchedLog(log, record), store: watchedStore(store, record) };
-    const result = await work({ ...engines, ...watched }, record);
+    const result = await work(watchedEngines(engines, record), record);
     await end();
     return result;
   } catch (error) {
@@ -167,81 +181,42 @@ function failureText(error: unknown): string {
     error instanceof Refusal ||
     error instanceof UsageError ||
     error instanceof EngineUnavailable;
-  if (isPublic) return error.message.slice(0, MAX_REASON);
+  if (isPublic) return beginningOf(error.message, MAX_REASON);
   const code = codeOf(error) ?? '';
   const failed = /^E[A-Z]+$/.test(code) ? `it failed (${code})` : 'it failed';
   return `${failed}: the output of the command, or the log of the server, says why`;
-}
-
-function shortened(asked: Action['asked']): Action['asked'] {
-  return Object.fromEntries(
-    Object.entries(asked).map(([name, value]) => [
-      name,
-      value.length > MAX_VALUE ? `${value.slice(0, MAX_VALUE)}…` : value,
-    ]),
-  );
 }
 
 /** For commands that are no actions. */
 export function readOnly<Engines extends Acting>(engines: Engines): Engines {
   const refuse = (): Promise<void> =>
     Promise.reject(new Error('a command that appends events has to be listed in ACTIONS'));
-  return { ...engines, log: new WatchedLog(engines.log, refuse) };
+  return { ...watchedEngines(engines, refuse), store: engines.store };
 }
 
-/** A log that awaits something before each append. */
-class WatchedLog extends EventLog {
-  constructor(
-    private readonly log: EventLog,
-    private readonly beforeAppend: () => Promise<void>,
-  ) {
-    super();
-  }
+const LOG_CHANGES = ['append'];
+const STORE_CHANGES = ['create', 'finish', 'swap', 'retire', 'drop', 'write'];
 
-  override async append(...args: Parameters<EventLog['append']>): ReturnType<EventLog['append']> {
-    await this.beforeAppend();
-    return await this.log.append(...args);
-  }
-
-  override readStream(...args: Parameters<EventLog['readStream']>): ReturnType<EventLog['readStream']> {
-    return this.log.readStream(...args);
-  }
-
-  override readAll(...args: Parameters<EventLog['readAll']>): ReturnType<EventLog['readAll']> {
-    return this.log.readAll(...args);
-  }
-
-  override readAllBackwards(
-    ...args: Parameters<EventLog['readAllBackwards']>
-  ): ReturnType<EventLog['readAllBackwards']> {
-    return this.log.readAllBackwards(...args);
-  }
-
-  override subscribe(...args: Parameters<EventLog['subscribe']>): ReturnType<EventLog['subscribe']> {
-    return this.log.subscribe(...args);
-  }
-
-  override async head(): ReturnType<EventLog['head']> {
-    return await this.log.head();
-  }
-
-  override async close(): Promise<void> {
-    await this.log.close();
-  }
+/** Engines that await something before each change: of the log, of the delivery log, and of the store. */
+function watchedEngines<Engines extends Acting>(engines: Engines, before: () => Promise<void>): Engines {
+  const { log, store, deliveries } = engines;
+  return {
+    ...engines,
+    log: watched(log, LOG_CHANGES, before),
+    store: watched(store, STORE_CHANGES, before),
+    ...(deliveries && { deliveries: async () => watched(await deliveries(), LOG_CHANGES, before) }),
+  };
 }
 
-const STORE_CHANGES = new Set<string | symbol>(['create', 'finish', 'swap', 'retire', 'drop', 'write']);
-
-/** A store that awaits something before each change. */
-function watchedStore(store: ReadStore, beforeChange: () => Promise<void>): ReadStore {
-  return new Proxy(store, {
-    get(target, name) {
+function watched<T extends object>(target: T, changes: readonly string[], before: () => Promise<void>): T {
+  return new Proxy(target, {
+    get(_, name) {
       const member: unknown = Reflect.get(target, name, target);
       if (typeof member !== 'function') return member;
       const method = member.bind(target) as (...args: unknown[]) => unknown;
-      if (!STORE_CHANGES.has(name)) return method;
+      if (!changes.includes(String(name))) return method;
       return async (...args: unknown[]): Promise<unknown> => {
-        await beforeChange();
+        await before();
         return await method(...args);
       };
     },

@@ -7,3 +7,6 @@ export class CommandError extends Error {
 export class UsageError extends CommandError {
   override readonly name = 'UsageError';
 }
+
+/** What the user names does not exist: over HTTP it is not found. */
+export class NothingThere extends UsageError {}

@@ -15,7 +15,7 @@ import { AnyWaiting, toDelivery, type WaitingReceivers } from '../services/subsc
 import { type SubscriptionTopic } from '../domain/subscriptions/topic';
 import { transactionTopic } from '../domain/transactions/topic';
 import { transactionNamed } from './show-transaction';
-import { UsageError } from './command-error';
+import { NothingThere } from './command-error';
 
 /** What an id names: a claim that there is, or else a transaction by either of its ids. */
 async function subjectOf(log: EventLog, id: string) {
@@ -58,7 +58,7 @@ export async function* explainNotifications(
   }
 }
 
-/** Raises `UsageError` if the id is of no message either. */
+/** Raises `NothingThere` if the id is of no message either. */
 async function messageLine(
   store: ReadStore,
   named: string,
@@ -66,7 +66,7 @@ async function messageLine(
 ): Promise<string> {
   const message = await deliveryOf(store, named);
   if (message === undefined)
-    throw new UsageError(
+    throw new NothingThere(
       `${named}: expected the transactionId or the legacyTransactionId of a transaction, the claimId of a claim, or ` +
         'the id of a message',
     );

@@ -1,5 +1,10 @@
 import { type DeliveryCriteria, deliveryOf, listDeliveries } from '../../projections/deliveries';
 import { listReceivers, type ReceiverCriteria } from '../../projections/receivers';
+import {
+  type ListedSubscription,
+  listSubscriptions,
+  type SubscriptionCriteria,
+} from '../../projections/subscriptions';
 import { continueFromHere } from '../delivery/matching/cursor';
 import { Rerenderer } from '../delivery/matching/rerender';
 import { conversionFaults as fault } from '../domain/subscriptions/faults';
@@ -11,26 +16,31 @@ import { subscriptionDecider } from '../domain/subscriptions/subscription';
 import { stateField } from '../domain/subscriptions/topic';
 import { TOPICS } from '../domain/topics';
 import { type Engines } from '../engines/open';
-import { SYSTEM_CLOCK } from '../runtime/clock';
+import { type Clock, SYSTEM_CLOCK } from '../runtime/clock';
 import { load } from '../kernel/decider';
 import { type EventLog } from '../kernel/event-log';
 import { Fault, Faults } from '../kernel/fault';
-import { type Cursor } from '../kernel/query';
+import { type Cursor, type QueryOptions } from '../kernel/query';
+import { defined } from '../kernel/without';
 import { directoryAt } from '../network/directory';
+import { eachOf } from '../projector/search-in-parts';
 import { Subscriptions } from '../services/subscriptions/commands';
 import {
   AnyWaiting,
+  DeliveryQueries,
   heldReceivers,
   messageIn,
   toOperatorsDelivery,
   toOperatorsReceiver,
   type WaitingReceivers,
 } from '../services/subscriptions/deliveries.queries';
+import { type OperatorsDeliveryDetails } from '../services/subscriptions/deliveries.fields';
 import { postedState } from '../services/subscriptions/fields';
 import { ReceiverCommands, type Tested } from '../services/subscriptions/receivers.commands';
 import {
   missingSubscription,
   ownedSubscription,
+  toOutput,
   type Which,
 } from '../services/subscriptions/subscription.queries';
 import { type Config } from '../settings/config';
@@ -38,7 +48,8 @@ import { counted, deliveryText } from './explain-notifications';
 import { ownerOf, secretsOf } from './installation';
 import { type ProjectedEngines } from './rebuild';
 import { transactionIdsOf } from './show-transaction';
-import { UsageError } from './command-error';
+import { NothingThere, UsageError } from './command-error';
+import { maskedReceivers } from './log-events';
 
 const PAGE = 1000;
 const RECEIVERS = 100;
@@ -78,6 +89,63 @@ function receiverLine(totals: ReceiverTotals, { isHeld, restingUntil }: WaitingR
     ...(restsUntil === undefined ? [] : [`resting until ${new Date(restsUntil).toISOString()}`]),
     ...(isHeld(receiver) ? ['disabled'] : []),
   ].join('\t');
+}
+
+interface NotificationParts extends ProjectedEngines {
+  readonly clock: Clock;
+}
+
+function queriesOf({ log, store, deliveries, clock }: NotificationParts): DeliveryQueries {
+  return new DeliveryQueries(store, log, { deliveries }, clock);
+}
+
+/** The subscriptions of all organisations with their receivers, the oldest first (`docs/decisions.md#x130`). */
+export async function anySubscriptions(
+  parts: NotificationParts,
+  criteria: SubscriptionCriteria,
+  page: { readonly offset?: number; readonly size?: number } = {},
+  query: QueryOptions = {},
+) {
+  const queries = queriesOf(parts);
+  const found = await listSubscriptions(parts.store, criteria, query, page);
+  const items = async function* () {
+    for await (const batch of eachOf(found, (one) => one))
+      for (const one of batch) yield [await withReceivers(queries, one)] as const;
+  };
+  return { items: items(), total: found.total };
+}
+
+export type AnySubscription = Awaited<ReturnType<typeof withReceivers>>;
+
+async function withReceivers(queries: DeliveryQueries, listed: ListedSubscription) {
+  const { organisationId, topic: name, subscriptionId, content } = listed;
+  const topic = TOPICS[name];
+  const which = { topic, id: subscriptionId, caller: { organisationId } };
+  // None if the subscription was deleted meanwhile.
+  const receivers = await queries.receivers(which).catch((error: unknown) => {
+    if (error instanceof Fault || error instanceof Faults) return [];
+    throw error;
+  });
+  const output = { ...content, ...toOutput(topic, subscriptionId, content) };
+  const { subscriptionName, siteId, disabled, filter } = output;
+  return {
+    ...{
+      organisationId,
+      topic: name,
+      subscriptionId,
+      ...defined({ subscriptionName, siteId }),
+      disabled,
+      filter,
+    },
+    receivers: maskedReceivers(receivers) ?? [],
+  };
+}
+
+/** A message of any subscription with its request and last attempts. Raises `NothingThere`. */
+export async function anyMessage(parts: NotificationParts, id: string): Promise<OperatorsDeliveryDetails> {
+  const found = await queriesOf(parts).any(id);
+  if (found !== undefined) return found;
+  throw new NothingThere(`${id.slice(0, 100)}: expected the id of a message that is still kept`);
 }
 
 interface LineOptions {

@@ -11,8 +11,7 @@ import { NoGeneration, type ReadStore } from '../kernel/read-store';
 import { MATCHER } from '../delivery/matching/matcher';
 import { type Projection } from '../projector/projection';
 import { logOf, type ProjectedEngines, projectionsNamed } from './rebuild';
-import { MAX_REASON } from './actions';
-import { CommandError, UsageError } from './command-error';
+import { CommandError } from './command-error';
 
 /** What is parked: a document of a live read model or of an automation, or an event. */
 export type ParkedIn = {
@@ -119,8 +118,6 @@ export async function skip(
   { name, id }: { readonly name: string; readonly id: string },
   { reason, by, at }: { readonly reason: string; readonly by: string; readonly at: string },
 ): Promise<{ readonly event: string; readonly stream: string; readonly isRetried: boolean }> {
-  if (reason.trim() === '' || reason.length > MAX_REASON)
-    throw new UsageError(`--reason: expected a text of 1 to ${MAX_REASON} characters`);
   const found = await parkedById(engines, name, id);
   if (found.is === 'event') {
     const { event, stream } = found.entry;

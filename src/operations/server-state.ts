@@ -62,12 +62,28 @@ const MINUTE = 60_000;
 const MOST_EVENTS = 10_000;
 const MOST_FILES = 30;
 
+/** What takes a look at many events and files. */
+export type Measured = Pick<ServerState, 'disk' | 'lastMinute'>;
+
 /** Raises `EngineUnavailable`. */
-export async function serverState({ clock, log, store, leases, config }: ServerParts): Promise<ServerState> {
-  const [position, lastMinute, disk, held] = await Promise.all([
-    log.head(),
+export async function measured({
+  clock,
+  log,
+  config,
+}: Pick<ServerParts, 'clock' | 'config' | 'log'>): Promise<Measured> {
+  const [lastMinute, disk] = await Promise.all([
     eventsSince(log, clock.wall() - MINUTE),
     diskOf(config.dataDir),
+  ]);
+  return { lastMinute, disk };
+}
+
+/** `measure`: what is measured, which others may share. Raises `EngineUnavailable`. */
+export async function serverState(parts: ServerParts, measure = () => measured(parts)): Promise<ServerState> {
+  const { clock, log, store, leases, config } = parts;
+  const [position, { lastMinute, disk }, held] = await Promise.all([
+    log.head(),
+    measure(),
     heldLeases(store, leases, clock.wall()),
   ]);
   const startedAt = new Date(clock.wall() - 1000 * process.uptime()).toISOString();

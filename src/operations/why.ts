@@ -10,7 +10,7 @@ import { conditionOf, type Viewer, type Visibility, visibilityBy } from '../netw
 import { type Projection } from '../projector/projection';
 import { productVisibility } from '../services/products/product.queries';
 import { voucherVisibility } from '../services/vouchers/voucher.queries';
-import { UsageError } from './command-error';
+import { NothingThere } from './command-error';
 import { parkedIn } from './parked';
 import { type ProjectedEngines } from './rebuild';
 
@@ -26,7 +26,7 @@ export interface ViewerIds {
   readonly siteId?: number | undefined;
 }
 
-/** Raises `UsageError`. */
+/** Raises `NothingThere`. */
 export async function whyProduct(
   parts: WhyParts,
   { feedId, sourceProductId }: { readonly feedId: number; readonly sourceProductId: string },
@@ -34,13 +34,13 @@ export async function whyProduct(
   query: QueryOptions = {},
 ): Promise<Visibility> {
   const feed = parts.directory.feed(feedId);
-  if (feed === undefined) throw new UsageError(`feed ${feedId}: expected the id of a feed`);
+  if (feed === undefined) throw new NothingThere(`feed ${feedId}: expected the id of a feed`);
   const who = { asker: 'operator', viewer: viewerOf(parts.directory, viewer) } as const;
   const seen = await productVisibility(parts, { feed, sourceProductId }, who, query);
   return await withReadModel(seen, parts, products, offerId(feedId, sourceProductId));
 }
 
-/** Raises `UsageError`. */
+/** Raises `NothingThere`. */
 export async function whyVoucher(
   parts: WhyParts,
   id: number,
@@ -50,7 +50,7 @@ export async function whyVoucher(
   const last = await lastEvent(log, streamOf(VOUCHER, id));
   const { state } = await load(log, voucherDecider, id);
   if (last === undefined || state.status === 'unknown')
-    throw new UsageError(`${id}: expected the id of a voucher`);
+    throw new NothingThere(`${id}: expected the id of a voucher`);
   const changed = toFolded<VoucherEvent>(last).data.at;
   const who = { asker: 'operator', viewer: viewerOf(directory, viewer) } as const;
   const { conditions } = voucherVisibility(directory, { state, changed }, now, who);
@@ -69,15 +69,15 @@ function viewerOf(directory: Directory, { publisher, siteId }: ViewerIds): Viewe
   if (publisher === undefined && siteId === undefined) return undefined;
   const site = siteId === undefined ? undefined : directory.programs.site(siteId);
   if (siteId !== undefined && site === undefined)
-    throw new UsageError(`site ${siteId}: expected the id of a site`);
+    throw new NothingThere(`site ${siteId}: expected the id of a site`);
   const organisation = directory.organisations.get(publisher ?? site?.organisationId ?? NaN);
   if (organisation?.kind !== 'publisher')
-    throw new UsageError(
+    throw new NothingThere(
       `publisher ${publisher ?? ''}: expected the id of an organisation that is a publisher`,
     );
   const own = directory.programs.sitesOf(organisation.id);
   if (siteId !== undefined && !own.includes(siteId))
-    throw new UsageError(
+    throw new NothingThere(
       `site ${siteId}: expected a site of publisher ${organisation.id}: ${own.join(', ')}`,
     );
   return { publisher: organisation, siteIds: siteId === undefined ? own : [siteId] };

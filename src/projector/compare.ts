@@ -1,3 +1,4 @@
+import { beginningOf } from '../kernel/beginning';
 import { type EventLog } from '../kernel/event-log';
 import { EVERYTHING, type Found } from '../kernel/query';
 import { type Generation, type ReadStore, type Target, targetOf } from '../kernel/read-store';
@@ -110,8 +111,8 @@ function differenceOf(id: string, live: string | undefined, rebuilt: string | un
   return {
     id,
     fields: fields.slice(0, MAX_DIFFERENCES),
-    ...(live === undefined ? {} : { live: live.slice(0, MAX_SHOWN) }),
-    ...(rebuilt === undefined ? {} : { rebuilt: rebuilt.slice(0, MAX_SHOWN) }),
+    ...(live === undefined ? {} : { live: beginningOf(live, MAX_SHOWN) }),
+    ...(rebuilt === undefined ? {} : { rebuilt: beginningOf(rebuilt, MAX_SHOWN) }),
   };
 }
 

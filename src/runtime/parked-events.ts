@@ -1,3 +1,4 @@
+import { beginningOf } from '../kernel/beginning';
 import { NamedError } from '../kernel/fault';
 import { appendIdempotently, type EventOf, toDomainEvent, toNewEvent } from '../kernel/decider';
 import { NO_STREAM, type Position, type RecordedEvent } from '../kernel/event';
@@ -180,7 +181,7 @@ export class Parking {
     { error, ...rest }: { readonly error: unknown } & Pick<ParkedEvent, 'at' | 'after'>,
   ): Promise<boolean> {
     const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
-    const reason = { error: text.slice(0, MAX_ERROR), code: this.code, ...rest };
+    const reason = { error: beginningOf(text, MAX_ERROR), code: this.code, ...rest };
     const data: ParkedEvent = { event, type, stream, revision, ...reason };
     const latest = this.known.get(event)?.revision;
     const isFull = (): boolean => this.entries.size >= MAX_PARKED_EVENTS && !this.entries.has(event);

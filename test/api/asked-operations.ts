@@ -52,7 +52,9 @@ export async function park(app: TestApp, name: string, ...documents: readonly st
 export function goodKeys({ path, keys }: Operation): string {
   if (['/ops/1.0/projections', '/ops/1.0/parked'].includes(path)) return '';
   if (path === '/ops/1.0/documents') return ';readModel=feeds;id=1';
-  if (path.startsWith('/ops/1.0/projections/')) return ';name=feeds';
+  const why = 'reason' in keys ? ';reason=test' : '';
+  if (path.startsWith('/ops/1.0/projections/')) return `;name=feeds${why}`;
+  if (path.startsWith('/ops/1.0/feeds/')) return why;
   if (path === '/ops/1.0/claims') return ';statusId=2,202';
   const feed = 'fid' in keys ? `;fid=${FEEDS.german}` : '';
   if ('asOf' in keys) return `${feed};asOf=now;publisher=11`;

@@ -1,3 +1,6 @@
+import { type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { type AddressInfo } from 'node:net';
+import { linked, short } from '../../src/console/content';
 import { PAGES } from '../../src/console/pages';
 import { Sessions } from '../../src/console/session';
 import { appendFacts } from '../../src/network/decider';
@@ -99,6 +102,21 @@ describe('Sessions of the console (decisions X124)', () => {
     now += 60_000;
     expect((await attempt(OTHER_TOKENS.operator)).statusCode).toBe(303);
     now -= HOURS + 60_000;
+  });
+
+  it('are limited too if they are tried at once; those that succeed do not count', async () => {
+    now += 2 * HOURS;
+    const statuses = async (key: string, times: number) =>
+      await Promise.all(
+        Array.from({ length: times }, async () => (await send('/console/login', { key })).statusCode),
+      );
+    for (let round = 0; round < 3; round += 1)
+      expect(await statuses(OTHER_TOKENS.operator, 5)).toEqual(Array(5).fill(303));
+    expect((await statuses('0'.repeat(40), 25)).sort()).toEqual([
+      ...Array(10).fill(403),
+      ...Array(15).fill(429),
+    ]);
+    now -= 2 * HOURS;
   });
 
   it('lead to pages of the console only, with whatever keys', async () => {
@@ -272,6 +290,34 @@ describe('Pages of the console (decisions X124)', () => {
     expect(decodeURIComponent(cookiesOf(refused).get('affilog_said') ?? '')).toMatch(/^bad .*none/);
   });
 
+  it('say what was done in a cookie that browsers store, whatever the text is', async () => {
+    const form = formKey(await get('/console/parked', cookie));
+    for (const id of ['\u{1f600}'.repeat(600), `a${'\u{1f600}'.repeat(600)}`, '\u65e5'.repeat(2_000)]) {
+      const fields = { form, do: 'skip', name: 'vouchers', id, reason: 'a test' };
+      const answer = await send('/console/parked', fields, cookie);
+      const said = cookiesOf(answer).get('affilog_said') ?? '';
+      expect([answer.statusCode, said.startsWith('bad%20'), said.length < 4_000]).toEqual([303, true, true]);
+    }
+    expect(linked('half', 'history', { id: '\ud83d' }).to).toBe('history?id=%EF%BF%BD');
+    expect([short('\u{1f600}'.repeat(200)), short(undefined)]).toEqual([
+      `${'\u{1f600}'.repeat(150)}…`,
+      'none',
+    ]);
+  });
+
+  it('do what takes effect for others at once only for a reason, as requests do', async () => {
+    const here = '/console/read-model?name=vouchers';
+    const form = formKey(await get(here, cookie));
+    for (const verb of ['rollback', 'swap', 'discard']) {
+      const answer = await send(here, { form, do: verb, name: 'vouchers', reason: ' ' }, cookie);
+      expect(decodeURIComponent(cookiesOf(answer).get('affilog_said') ?? '')).toMatch(/^bad .*reason/);
+      const asked = await app.post(`/ops/1.0/projections/${verb};name=vouchers`, {
+        token: OTHER_TOKENS.operator,
+      });
+      expect([asked.statusCode, asked.body]).toEqual([400, expect.stringContaining('reason')]);
+    }
+  });
+
   it('change nothing for forms of other sites, or of other sessions', async () => {
     const here = `/console/mappings?fid=${german}`;
     const form = formKey(await get(here, cookie));
@@ -288,6 +334,59 @@ describe('Pages of the console (decisions X124)', () => {
     expect(body).not.toContain('mappings unmap');
     expect((await send(here, { ...fields, do: 'constructor' }, cookie)).statusCode).toBe(404);
     expect((await send('/console/overview', { form: 'x'.repeat(70_000) }, cookie)).statusCode).toBe(413);
+  });
+});
+
+describe('Pages that are kept up to date (decisions X124)', () => {
+  let cookie = '';
+  let server: Server;
+  let url = '';
+  beforeAll(async () => {
+    cookie = await session();
+    server = app.http.getHttpServer();
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/console/overview/live`;
+  });
+
+  /** The first part that is sent. */
+  async function opened(stop: AbortController, address = url): Promise<string> {
+    const { body, status } = await fetch(address, { headers: { cookie }, signal: stop.signal });
+    expect(status).toBe(200);
+    for await (const chunk of body!.pipeThrough(new TextDecoderStream())) return chunk;
+    throw new Error('it has ended');
+  }
+
+  it('share what is read for them', async () => {
+    const { log } = app.engines;
+    const own = log.readAllBackwards.bind(log);
+    const received = new Promise<void>((resolve) => {
+      let requests = 0;
+      server.on('request', () => (requests += 1) === 3 && resolve());
+    });
+    let reads = 0;
+    log.readAllBackwards = async function* (options) {
+      reads += 1;
+      await received;
+      yield* own(options);
+    };
+    const stop = new AbortController();
+    for (const part of await Promise.all([1, 2, 3].map(() => opened(stop))))
+      expect(part).toMatch(/^data: \{/);
+    expect(reads).toBeLessThan(2);
+    stop.abort();
+    log.readAllBackwards = own;
+  });
+
+  it('leave room for others when they have ended, however early', async () => {
+    const stop = new AbortController();
+    const destroyed = (request: IncomingMessage, response: ServerResponse): void => {
+      if (request.url?.endsWith('?early') === true) response.destroy();
+    };
+    server.prependListener('request', destroyed);
+    for (let page = 0; page < 40; page += 1) await expect(opened(stop, `${url}?early`)).rejects.toThrow();
+    await expect(opened(stop)).resolves.toMatch(/^data: \{/);
+    stop.abort();
+    server.off('request', destroyed);
   });
 });
 

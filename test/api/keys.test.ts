@@ -171,11 +171,11 @@ const PROJECTION_EFFECTS: readonly Effect[] = [
   ['verifyProjections', 'name=none', '', says('none: expected the name'), true],
   ['verifyProjections', 'sample=0', ';name=feeds', says('sample=0: expected a number'), true],
   ['getVerification', 'name=claims', '', statusCode, 404],
-  ['swapProjections', 'name=none', '', says('none: expected the name'), true],
-  ['swapProjections', 'force=x', ';name=claims', statusCode, 400],
-  ['rollbackProjections', 'name=none', '', says('none: expected the name'), true],
-  ['rollbackProjections', 'force=x', ';name=claims', statusCode, 400],
-  ['discardGenerations', 'name=none', '', says('none: expected the name'), true],
+  ['swapProjections', 'name=none', ';reason=x', says('none: expected the name'), true],
+  ['swapProjections', 'force=x', ';name=claims;reason=x', statusCode, 400],
+  ['rollbackProjections', 'name=none', ';reason=x', says('none: expected the name'), true],
+  ['rollbackProjections', 'force=x', ';name=claims;reason=x', statusCode, 400],
+  ['discardGenerations', 'name=none', ';reason=x', says('none: expected the name'), true],
 ];
 
 /** Every key of what operators do about parked documents and notifications (decisions X130, X132). */

@@ -126,7 +126,8 @@ describe('loads of any feed (decisions X89)', () => {
       reason: 'wrong file',
       state: 'done',
     });
-    expect((await change(`${path}/restore`)).json()).toEqual({ new: 0, removed: 0, revised: 0, repriced: 0 });
+    const again = await change(`${path}/restore;reason=once%20more`);
+    expect(again.json()).toEqual({ new: 0, removed: 0, revised: 0, repriced: 0 });
     expect((await get(`/feeds/${german}/loads/none`)).statusCode).toBe(404);
     expect((await get('/feeds/999/loads')).statusCode).toBe(404);
   });

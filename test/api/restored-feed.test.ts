@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { DELIVERY_PROJECTIONS, PROJECTIONS } from '../../projections';
 import { EngineUnavailable, type EventLog } from '../../src/kernel/event-log';
 import { rebuildProjections } from '../../src/operations/rebuild';
-import { loadHistory, undoLoad } from '../../src/operations/undo-load';
+import { loadHistory, undoLoad, undoPlan } from '../../src/operations/undo-load';
 import { SYSTEM_CLOCK } from '../../src/runtime/clock';
 import { IMPORT_REPORT, type ReportedImport } from '../../src/domain/products/import-report';
 import { type Restored } from '../../src/services/products/load/restore';
@@ -144,7 +144,9 @@ describe('restoring a feed (decisions X89)', () => {
     const bad = await post(german, [product('a', { price: 1 }), product('b', { price: 1 })], replaced);
     await post(german, [product('a', { price: 2 }), product('c', { brand: 'Later' }), product('e')]);
     const history = await loadHistory(SYSTEM_CLOCK, app.engines, { feedId: german, loadId: idOf(bad) });
-    const named = [...history.changedAgain()].map(({ sourceProductId }) => sourceProductId);
+    const named = [...history.differences()]
+      .filter(({ product }) => history.hasChangedSince(product))
+      .map(({ sourceProductId }) => sourceProductId);
     expect(named).toEqual(['a', 'c']);
     await restore(idOf(bad));
     expect(await listed()).toEqual({
@@ -161,7 +163,44 @@ describe('restoring a feed (decisions X89)', () => {
     const bad = await post(german, [product('a')], replaced);
     await post(german, [product('b')]);
     const history = await loadHistory(SYSTEM_CLOCK, app.engines, { feedId: german, loadId: idOf(bad) });
-    expect([...history.undos(), ...history.changedAgain()]).toEqual([]);
+    expect([...history.differences()]).toEqual([]);
+  });
+
+  it('is planned as long as somebody waits for it, of feeds that are not too large', async () => {
+    const bad = await post(german, [product('planned')]);
+    const load = { feedId: german, loadId: idOf(bad) };
+    const gone = AbortSignal.abort(new Error('gone'));
+    const reading = loadHistory(SYSTEM_CLOCK, app.engines, load, { signal: gone });
+    await expect(reading).rejects.toThrow('gone');
+    const history = await loadHistory(SYSTEM_CLOCK, app.engines, load);
+    await expect(undoPlan(SYSTEM_CLOCK, history, gone)).rejects.toThrow('gone');
+    await expect(loadHistory(SYSTEM_CLOCK, app.engines, load, { most: 1 })).rejects.toThrow(
+      `feed ${german} has more than 1 events: run \`affilog feeds restore`,
+    );
+  });
+
+  it('is planned for one request at a time', async () => {
+    const bad = await post(german, [product('planned', { price: 7 })]);
+    const { log } = app.engines;
+    const own = log.readStream.bind(log);
+    let begin = (): void => undefined;
+    let end = (): void => undefined;
+    const begun = new Promise<void>((resolve) => (begin = resolve));
+    const ended = new Promise<void>((resolve) => (end = resolve));
+    log.readStream = async function* (...args) {
+      begin();
+      await ended;
+      yield* own(...args);
+    };
+    const plan = () =>
+      app.get(`/ops/1.0/feeds/${german}/loads/${idOf(bad)}`, { token: OTHER_TOKENS.operator });
+    const first = plan();
+    await begun;
+    expect((await plan()).statusCode).toBe(503);
+    end();
+    expect((await first).statusCode).toBe(200);
+    expect((await plan()).statusCode).toBe(200);
+    log.readStream = own;
   });
 
   it('has the server recognise nothing by bytes that were posted before', async () => {

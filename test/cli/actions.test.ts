@@ -26,6 +26,8 @@ const OTHERS = [
   ...['product', 'voucher', 'transaction', 'claim', 'subscription', 'feed', 'program'].map(
     (kind) => `history ${kind}`,
   ),
+  ...['feeds list', 'feeds loads', 'notifications subscriptions', 'notifications show'],
+  ...['projections verification', 'server', 'documents'],
   // What it does is in the log already.
   'serve',
   // The log that they make is that of another one, event by event.

@@ -14,7 +14,8 @@ import { cliFolder, run } from './run';
 const { settings, fileOf, dataDir } = cliFolder();
 const FEED = 302;
 
-const restore = (...args: readonly string[]) => run(['feeds', 'restore', ...args], settings());
+const WHY = ['--reason', 'a test'];
+const restore = (...args: readonly string[]) => run(['feeds', 'restore', ...args, ...WHY], settings());
 
 /** Posts these bodies to the feed, one after the other; returns the ids of the loads. */
 async function load(...bodies: readonly (readonly object[])[]): Promise<readonly string[]> {
@@ -86,7 +87,8 @@ describe('affilog feeds restore (decisions X89)', () => {
 
   it('asks on a terminal, and requires --yes without one', async () => {
     const ask = (answer: string) => {
-      return run(['feeds', 'restore', String(FEED), '--before', bad], settings(), { terminal: answer });
+      const args = ['feeds', 'restore', String(FEED), '--before', bad, ...WHY];
+      return run(args, settings(), { terminal: answer });
     };
     expect(await restore(String(FEED), '--before', bad)).toMatchObject({
       code: 2,

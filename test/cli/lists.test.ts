@@ -17,6 +17,10 @@ const LISTS: Readonly<Record<string, readonly string[]>> = {
   'as-of list': [],
   'parked list': [],
   'projections list': [],
+  'feeds list': [],
+  'feeds loads': [String(FEEDS.german)],
+  'notifications subscriptions': [],
+  documents: ['claims', '1'],
   actions: [],
   'log stats': [],
   'log check': [],
@@ -76,7 +80,11 @@ describe('lists of the command line (decisions X119)', () => {
     const items = (await linesOf('--json')).map((line) => JSON.parse(line) as unknown);
     expect(items).toHaveLength(text.length - (OTHER_LINES[path] ?? 0));
     for (const item of items) expect(item).toEqual(expect.any(Object));
-    if (['settings', 'tokens list', 'claims list', 'actions', 'log stats'].includes(path))
+    if (
+      ['documents', 'feeds list', 'settings', 'tokens list', 'claims list', 'actions', 'log stats'].includes(
+        path,
+      )
+    )
       expect(items.length).toBeGreaterThan(0);
   });
 });

@@ -65,6 +65,25 @@ test('affilog notifications deliveries lists messages, newest first, and selects
   );
 });
 
+test('affilog notifications subscriptions and show list whom there is to notify, and one message', async () => {
+  const { code, out, err } = await notifications('subscriptions', '--organisation', '12');
+  expect([code, err]).toEqual([0, '']);
+  const [first = '', ...receivers] = out.trimEnd().split('\n');
+  expect(first.split('\t').slice(0, 3)).toEqual([deals.id, 'organisation 12', 'transactions']);
+  expect(receivers.map((line) => line.trim().split('\t')[0])).toEqual(deals.receivers);
+  expect(out).not.toContain('receiverBody');
+  expect((await notifications('subscriptions', '--subscription', 'none')).err).toContain(
+    'no such subscriptions',
+  );
+  const due = await deals.due('shown');
+  await settled();
+  const shown = JSON.parse((await notifications('show', due.id)).out) as object;
+  expect(shown).toMatchObject({ transactionId: 'shown', state: 'due', request: { method: 'POST' } });
+  expect(await notifications('show', 'msg_none')).toMatchObject({
+    ...{ code: 2, err: 'affilog: msg_none: expected the id of a message that is still kept\n' },
+  });
+});
+
 test('what is not found is said on standard error, so that lists stay empty', async () => {
   expect(await notifications('deliveries', '--subscription', '7')).toEqual({
     ...{ code: 0, out: '', err: 'affilog: no messages found\n' },

@@ -14,6 +14,7 @@ afterAll(() => app.close());
 
 const affilog = async (...args: readonly string[]) => await run(args, { DATA_DIR: app.folder });
 const projections = async (...args: readonly string[]) => await affilog('projections', ...args);
+const WHY = ['--reason', 'a test'];
 const statesOf = async (...names: readonly string[]) =>
   (await projections('list', ...names, '--json')).out
     .trim()
@@ -47,13 +48,17 @@ describe('affilog projections (decisions X122, X123, X126 to X128)', () => {
       /^products: generation \d+, 2 documents, ready for `affilog projections swap products`\nvouchers: /,
     );
     expect((await projections('list', 'products')).out).toContain('is ready to be swapped in until');
-    expect((await projections('swap', 'products')).out).toMatch(
+    expect((await projections('swap', 'products', ...WHY)).out).toMatch(
       /^products: generation \d+ is live in place of \d+\n$/,
     );
     expect((await projections('list', 'products')).out).toContain('is kept for a rollback until');
-    expect((await projections('rollback', 'products')).out).toMatch(/^products: generation \d+ is live/);
-    expect((await projections('discard', 'all')).out).toMatch(/^dropped: products-g\d+, vouchers-g\d+\n$/);
-    expect(await projections('rollback', 'products')).toMatchObject({
+    expect((await projections('rollback', 'products', ...WHY)).out).toMatch(
+      /^products: generation \d+ is live/,
+    );
+    expect((await projections('discard', 'all', ...WHY)).out).toMatch(
+      /^dropped: products-g\d+, vouchers-g\d+\n$/,
+    );
+    expect(await projections('rollback', 'products', ...WHY)).toMatchObject({
       code: 1,
       err: 'affilog: products has no former generation that is kept: `affilog projections` lists what there is\n',
     });
@@ -64,6 +69,9 @@ describe('affilog projections (decisions X122, X123, X126 to X128)', () => {
       /^products: 2 documents \(.*\), 0 differ, as of position \d{19}\n$/,
     );
     expect((await affilog('rebuild', 'products', '--dry-run')).out).toMatch(/^products: 2 documents/);
+    expect((await projections('verification', 'vouchers')).err).toContain(
+      'vouchers has not been compared yet',
+    );
     const target = { collection: 'products' };
     const id = offerId(FEEDS.german, 'one');
     const [found] = await app.engines.store.get(target, [id]);
@@ -74,6 +82,7 @@ describe('affilog projections (decisions X122, X123, X126 to X128)', () => {
     expect(code).toBe(1);
     expect(out).toContain('1 differ');
     expect(out).toContain('    live does not have it\n');
+    expect(JSON.parse((await projections('verification', 'products')).out)).toMatchObject({ differing: 1 });
   });
 
   it.each([
@@ -81,6 +90,8 @@ describe('affilog projections (decisions X122, X123, X126 to X128)', () => {
     [['rebuild', 'products', '--dry-run', '--force'], '--dry-run: swaps nothing in'],
     [['rebuild', 'a', 'b', '--as', 'x', '--at', '2026-01-01'], '--as: takes one name'],
     [['projections', 'pause', 'offers'], 'offers: expected the name of a projection'],
+    [['projections', 'rollback', 'products'], '--reason: expected a text of 1 to 1000 characters'],
+    [['projections', 'discard', 'products', '--reason', ' '], '--reason: expected a text'],
   ])('%j is refused', async (args, message) => {
     expect(await affilog(...args)).toMatchObject({
       code: 2,

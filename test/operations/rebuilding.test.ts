@@ -354,7 +354,12 @@ describe('rebuilds over HTTP (decisions X117, X128)', () => {
   const newController = (): ProjectionsController => {
     const { log, store, deliveries } = world;
     const parts = { deliveries, notifyKeep: 1e9, rollbackWithin: 0 };
-    return new ProjectionsController(log, store, parts, new OperatorActions(log, store, SYSTEM_CLOCK));
+    return new ProjectionsController(
+      log,
+      store,
+      parts,
+      new OperatorActions(log, store, deliveries, SYSTEM_CLOCK),
+    );
   };
 
   test('are recorded when they are accepted; those that wait when the process stops are not begun', async () => {
@@ -362,7 +367,7 @@ describe('rebuilds over HTTP (decisions X117, X128)', () => {
     const controller = newController();
     const before = await generationsOf('vouchers');
     const first = pauseCall(store, 'create', 1, ({ name }) => name === 'vouchers');
-    for (let asked = 0; asked < 3; asked += 1) await controller.rebuild(caller, keys);
+    for (let asked = 0; asked < 3; asked += 1) await controller.act('rebuild', caller, keys);
     await first.reached;
     const listedActions = () => listActions(log, { actions: ['rebuild'], most: 10 });
     expect((await listedActions()).map(({ state }) => state)).toEqual(Array(3).fill('unfinished'));
@@ -387,9 +392,9 @@ describe('rebuilds over HTTP (decisions X117, X128)', () => {
       await until(async () => (await listed())?.state !== 'unfinished');
       return await listed();
     };
-    await controller.verify(caller, { ...products, sample: undefined, reason: 'prices look odd' });
+    await controller.act('verify', caller, { ...products, sample: undefined, reason: 'prices look odd' });
     expect(await ended('projections verify')).toMatchObject({ state: 'done', reason: 'prices look odd' });
-    await controller.rebuild(caller, products);
+    await controller.act('rebuild', caller, products);
     expect(await ended('rebuild')).toMatchObject({
       state: 'failed',
       failure: expect.stringMatching(/^1 documents of products-g\d+ differ from the live generation: /),
@@ -400,7 +405,7 @@ describe('rebuilds over HTTP (decisions X117, X128)', () => {
   test('that cannot be recorded are not accepted', async () => {
     const controller = newController();
     const appended = pauseCall(world.log, 'append', 1);
-    const asked = controller.rebuild(caller, keys);
+    const asked = controller.act('rebuild', caller, keys);
     await appended.reached;
     appended.release(new EngineUnavailable('the log is read-only'));
     await expect(asked).rejects.toThrow('the log is read-only');

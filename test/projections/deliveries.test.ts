@@ -5,14 +5,17 @@ import fc from 'fast-check';
 import { DELIVERY_PROJECTIONS, PROJECTIONS } from '../../projections';
 import { type Engines, openEngines } from '../../src/engines/open';
 import { deliveryRunner } from '../../src/app/read-models';
-import { type ExpiringLog } from '../../src/kernel/event-log';
+import { EngineUnavailable, type ExpiringLog } from '../../src/kernel/event-log';
+import { without } from '../../src/kernel/without';
 import { EVERYTHING } from '../../src/kernel/query';
 import {
   DELIVERY_STREAMS,
+  MATCHED,
   type MatchedEvent,
   type Message,
 } from '../../src/domain/deliveries/delivery-events';
-import { parkedIn } from '../../src/operations/parked';
+import { acting, listActions } from '../../src/operations/actions';
+import { parkedIn, skip } from '../../src/operations/parked';
 import { DELIVERY_LOG, type Projection } from '../../src/projector/projection';
 import { rebuild } from '../../src/projector/rebuild';
 import { rebuildProjections } from '../../src/operations/rebuild';
@@ -22,6 +25,7 @@ import { SYSTEM_CLOCK } from '../../src/runtime/clock';
 import { TestClock } from '../support/clock';
 import { DeliveryHistory } from '../support/delivery-history';
 import { golden } from '../support/golden';
+import { pauseCall } from '../support/pause-call';
 import { cases } from '../support/size';
 
 type RedeliveryDue = Extract<MatchedEvent, { readonly type: 'RedeliveryDue' }>;
@@ -291,6 +295,49 @@ test('a document that could not be folded is folded from both streams when it is
   await project();
   expect(await delivery(message)).toMatchObject({ state: 'delivered' });
   expect(await parkedIn(engines, 'all')).toEqual([]);
+});
+
+test.each([
+  ['a transaction', 'd0', 'transactions'],
+  ['a claim', '1234', 'claims'],
+])('the oldest messages, which have no topic, are about %s', async (_, subject, topic) => {
+  const { event } = golden<MatchedEvent & { type: 'MessageDue' }>('MessageDue');
+  const old = { ...without(event.data, 'topic'), subject, at: at(0) };
+  await history.append(MATCHED, { type: 'MessageDue', data: old });
+  await project();
+  expect(await parkedIn(engines, 'deliveries')).toEqual([]);
+  expect((await documents('deliveries'))[old.id]).toMatchObject({ subject, topic, state: 'due' });
+});
+
+test('a read model of deliveries skips nothing unless it is recorded who has done it (decisions X117)', async () => {
+  await project();
+  await history.append(MATCHED, { type: 'MessageDue', data: { id: 'msg_broken' } as Message });
+  const broken = async () => (await parkedIn(engines, 'deliveries'))[0];
+  while ((await broken()) === undefined) await SYSTEM_CLOCK.pause(1);
+  const id = (await broken())?.id ?? '';
+  reports.splice(0);
+  const before = await log.head();
+  const skipping = async () => {
+    const reason = 'a test';
+    const action = { name: 'parked skip', by: { user: 'nobody' }, reason, asked: {} } as const;
+    const decision = { reason, by: 'user nobody', at: at(0) };
+    await acting(SYSTEM_CLOCK, engines, action, (watched) =>
+      skip(watched, { name: 'deliveries', id }, decision),
+    );
+  };
+  const refusing = pauseCall(engines.log, 'append', 1);
+  const refused = skipping();
+  await refusing.reached;
+  expect(await log.head()).toBe(before);
+  refusing.release(new EngineUnavailable('the disk is full'));
+  await expect(refused).rejects.toThrow('the disk is full');
+  expect(await log.head()).toBe(before);
+  refusing.release();
+  await skipping();
+  expect(await log.head()).not.toBe(before);
+  expect(await listActions(engines.log, { actions: [], most: 9 })).toMatchObject([
+    { action: 'parked skip', reason: 'a test', state: 'done' },
+  ]);
 });
 
 function due(name: string): Promise<Due> {

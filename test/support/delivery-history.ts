@@ -103,7 +103,7 @@ export class DeliveryHistory {
     await this.append(MATCHED, event);
   }
 
-  private async append(stream: string, event: MatchedEvent | PartitionEvent): Promise<number> {
+  async append(stream: string, event: MatchedEvent | PartitionEvent): Promise<number> {
     const before = this.revisions.get(stream) ?? (await lastRevision(this.log, stream));
     const { revision } = await this.log.append(stream, before, [
       toNewEvent(event satisfies DomainEvent, randomUUID()),

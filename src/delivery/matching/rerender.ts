@@ -2,7 +2,7 @@ import { eventAt, eventsOf, load, toDomainEvent } from '../../kernel/decider';
 import { type Position, type RecordedEvent } from '../../kernel/event';
 import { type EventLog } from '../../kernel/event-log';
 import { defined, without } from '../../kernel/without';
-import { type Message } from '../../domain/deliveries/delivery-events';
+import { type Message, topicOf } from '../../domain/deliveries/delivery-events';
 import { contentIdOf, receiversOf } from '../../domain/subscriptions/receiver-id';
 import {
   type ActiveSubscription,
@@ -127,8 +127,8 @@ export class Rerenderer {
   }
 
   private async eventOf(message: Message): Promise<RenderedEvent | undefined> {
-    const { topic: name, subject, sequence, stateId, at, cause, isTest } = message;
-    const topic = this.topics.find((one) => one.name === name);
+    const { subject, sequence, stateId, at, cause, isTest } = message;
+    const topic = this.topics.find(({ name }) => name === topicOf(message));
     if (topic === undefined) return undefined;
     if (isTest === true)
       return { event: { id: message.id, position: cause }, occurrence: testOf(topic, subject, stateId, at) };

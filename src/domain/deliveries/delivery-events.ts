@@ -45,7 +45,8 @@ export interface OfReceiver {
 export interface Message extends OfReceiver {
   /** `messageIdOf`. */
   readonly id: string;
-  readonly topic: TopicName;
+  /** Absent in the oldest events: `topicOf`. */
+  readonly topic?: TopicName;
   /** The transaction, or claim, that it is about. */
   readonly subject: string;
   readonly sequence: number;
@@ -81,6 +82,11 @@ export interface Message extends OfReceiver {
   };
   readonly strictOrder?: true;
   readonly isTest?: true;
+}
+
+/** In the oldest events, which do not name it, claims have an integer as their id, transactions a hash. */
+export function topicOf({ topic, subject }: Pick<Message, 'subject' | 'topic'>): TopicName {
+  return topic ?? (/^\d{1,15}$/.test(subject) ? 'claims' : 'transactions');
 }
 
 /** Why a message without a request cannot be sent. */

@@ -18,7 +18,7 @@ export interface StoredAttempt {
 
 /** A message and its state, in the read model `deliveries`. */
 export interface StoredDelivery
-  extends OfReceiver, Pick<Message, 'topic' | 'subject' | 'sequence' | 'stateId' | 'at'> {
+  extends OfReceiver, Pick<Required<Message>, 'topic' | 'subject' | 'sequence' | 'stateId' | 'at'> {
   /** `Message.made`. */
   readonly made?: string;
   readonly isTest?: true;

@@ -1,3 +1,4 @@
+import { beginningOf } from '../../kernel/beginning';
 import { defined } from '../../kernel/without';
 import { type Shape } from '../../wire/api/description';
 import { boolean, instant, integer, text, wordOf } from '../../wire/record/kinds';
@@ -107,7 +108,7 @@ export class IgnoredFields {
 
   /** Counts a field of the product at a place of the body, once for each product. */
   add(path: string, sequence: number, sourceProductId: string | undefined): void {
-    const field = beginningOf(path);
+    const field = beginningOf(path, MOST.characters);
     const known = this.fields.get(field);
     if (known?.last === sequence) return;
     this.count({ field, products: 1, sourceProductId }, sequence);
@@ -133,11 +134,4 @@ export class IgnoredFields {
       this.fields.set(field, { products, example: sourceProductId, last });
     }
   }
-}
-
-/** Cut between characters: the log stores no half of a surrogate pair. */
-function beginningOf(path: string): string {
-  return path.length <= MOST.characters
-    ? path
-    : path.slice(0, MOST.characters).replace(/[\ud800-\udbff]$/, '');
 }

@@ -9,13 +9,13 @@ import { type EventLog } from '../../kernel/event-log';
 import { defined, without } from '../../kernel/without';
 import { type FeedInfoEvent, type MappingEvent } from '../../network/events';
 import { inParallel } from '../../runtime/concurrency';
+import { NothingThere } from '../command-error';
 import {
   advertiserOf,
   type Changes,
   type Folder,
   type HistoryParts,
   integerIn,
-  NothingThere,
   orOperator,
   type Shown,
 } from './folder';

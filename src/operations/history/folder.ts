@@ -37,9 +37,6 @@ export interface HistoryParts {
   readonly directory: Directory;
 }
 
-/** There is no such thing, or none at the point that is asked for. */
-export class NothingThere extends UsageError {}
-
 export function integerIn(name: string, sent: string): number {
   if (/^\d{1,15}$/.test(sent)) return Number(sent);
   throw new UsageError(`${name}=${sent.slice(0, 100)}: expected its id, an integer`);

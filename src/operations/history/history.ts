@@ -2,16 +2,9 @@ import { isDeepStrictEqual } from 'node:util';
 import { numberOf, type Position, type RecordedEvent } from '../../kernel/event';
 import { isObject } from '../../kernel/unknown';
 import { asUpperBound, readDate } from '../../wire/date';
-import { UsageError } from '../command-error';
+import { NothingThere, UsageError } from '../command-error';
 import { positionIn, timeIn, timeOf } from '../log-events';
-import {
-  type Changes,
-  type Fold,
-  type HistoryParts,
-  NothingThere,
-  type Shown,
-  type HistoryStep,
-} from './folder';
+import { type Changes, type Fold, type HistoryParts, type Shown, type HistoryStep } from './folder';
 import { folderOf, type HistorySubject } from './subjects';
 
 /**

@@ -23,7 +23,7 @@ import { type Directory } from '../../network/directory';
 import { type ProgramEvent, STATUS_AFTER } from '../../network/events';
 import { eachOf } from '../../projector/search-in-parts';
 import { toOutput as claimOutput } from '../../services/claims/output';
-import { UsageError } from '../command-error';
+import { NothingThere, UsageError } from '../command-error';
 import { maskedReceivers } from '../log-events';
 import { termsText } from '../show-transaction';
 import { feedFolder, productFolder } from './feeds';
@@ -33,7 +33,6 @@ import {
   type Folder,
   type HistoryParts,
   integerIn,
-  NothingThere,
   orOperator,
   type Shown,
 } from './folder';

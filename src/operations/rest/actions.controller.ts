@@ -21,7 +21,7 @@ import {
   type Operator,
   operatorText,
 } from '../actions';
-import { UsageError } from '../command-error';
+import { type ProjectedEngines } from '../rebuild';
 import { operatorFaults as fault } from './operator-service';
 
 /** What requests of operators do: each is recorded in the log (`docs/decisions.md#x117`). */
@@ -29,6 +29,7 @@ export class OperatorActions {
   constructor(
     private readonly log: EventLog,
     private readonly store: ReadStore,
+    private readonly deliveries: ProjectedEngines['deliveries'],
     private readonly clock: Clock,
   ) {}
 
@@ -37,20 +38,13 @@ export class OperatorActions {
     caller: Caller,
     action: ActionName,
     { reason, ...asked }: Readonly<Record<string, unknown>> & { readonly reason: string | undefined },
-    work: (
-      engines: { readonly log: EventLog; readonly store: ReadStore },
-      begin: () => Promise<void>,
-    ) => Promise<Result>,
+    work: (engines: ProjectedEngines, begin: () => Promise<void>) => Promise<Result>,
   ): Promise<Result> {
     const by = callerOf(caller);
     const values = Object.entries(asked).filter(([, value]) => value !== undefined);
     const texts = Object.fromEntries(values.map(([name, value]) => [name, String(value)]));
-    const engines = { log: this.log, store: this.store };
-    return await acting(this.clock, engines, { name: action, by, reason, asked: texts }, work).catch(
-      (error: unknown) => {
-        throw error instanceof UsageError ? fault.unusable(error.message) : error;
-      },
-    );
+    const engines = { log: this.log, store: this.store, deliveries: this.deliveries };
+    return await acting(this.clock, engines, { name: action, by, reason, asked: texts }, work);
   }
 }
 

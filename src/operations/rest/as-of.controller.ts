@@ -2,7 +2,7 @@ import { Controller, Delete, Get, type OnModuleDestroy, Param, Post } from '@nes
 import { Answer, ListAnswer } from '../../http/answer';
 import { ApiOperation, CurrentCaller, MatrixKeys, Produces, Roles } from '../../http/decorators';
 import { EventLog } from '../../kernel/event-log';
-import { Fault, Refusal } from '../../kernel/fault';
+import { Fault } from '../../kernel/fault';
 import { ReadStore } from '../../kernel/read-store';
 import { without } from '../../kernel/without';
 import { type System } from '../../network/events';
@@ -31,7 +31,6 @@ import { PAGE_HEADERS } from '../../wire/keys/pages';
 import { integer, text } from '../../wire/record/kinds';
 import { listOf, record } from '../../wire/record/record';
 import { documentsOf, type PastView, PastViews, rebuildAsOf } from '../as-of';
-import { UsageError } from '../command-error';
 import { OperatorActions } from './actions.controller';
 import { operatorFaults as fault, REASON } from './operator-service';
 
@@ -195,13 +194,9 @@ export class AsOfController implements OnModuleDestroy {
     @MatrixKeys(buildKeys) keys: Keys<typeof buildKeys>,
     @CurrentCaller() caller: Caller,
   ): Promise<Answer> {
-    return Answer.of(
-      asOfOperations.buildAsOf,
-      await translated(async () => {
-        const begun = await this.begin(keys, caller);
-        return (await this.all()).find(({ name }) => name === begun.name) ?? unsaved(begun);
-      }),
-    );
+    const begun = await this.begin(keys, caller);
+    const listed = (await this.all()).find(({ name }) => name === begun.name);
+    return Answer.of(asOfOperations.buildAsOf, listed ?? unsaved(begun));
   }
 
   @Delete('asOf/:name')
@@ -215,10 +210,9 @@ export class AsOfController implements OnModuleDestroy {
     if (this.building?.name === name) await this.stopBuilding();
     const hasFailed = this.last?.name === name;
     if (hasFailed) this.last = undefined;
-    const drop = () =>
-      this.actions.of(caller, 'as-of drop', { name, reason }, ({ store }) => dropAsOf(store, name, parts));
-    await translated(drop).catch((error: unknown) => {
-      if (!(hasFailed && error instanceof Fault && error.status === 404)) throw error;
+    const drop = ({ store }: { readonly store: ReadStore }) => dropAsOf(store, name, parts);
+    await this.actions.of(caller, 'as-of drop', { name, reason }, drop).catch((error: unknown) => {
+      if (!(hasFailed && error instanceof UnknownAsOf)) throw error;
     });
     return Answer.none({ position: await this.log.head() });
   }
@@ -269,9 +263,12 @@ export class AsOfController implements OnModuleDestroy {
     read: (view: PastView) => Promise<T>,
   ): Promise<T> {
     const present = { store: this.store, directory: this.follower.directory, now: this.clock.now() };
-    return await translated(
-      async () => await read(asOf === undefined ? present : await this.views.of(asOf, model)),
-    );
+    try {
+      return await read(asOf === undefined ? present : await this.views.of(asOf, model));
+    } catch (error) {
+      // Keys that another service would refuse by a code of its own.
+      throw error instanceof Fault && error.status === 400 ? fault.unusable(error.message) : error;
+    }
   }
 
   /** Resolves once the build has begun. */
@@ -357,17 +354,4 @@ function callerAmong(
       `${kind}=${organisationId}: expected the id of an organisation that was ${kind} at that time`,
     );
   return { tokenHash: '', organisationId, kind, system };
-}
-
-/** With faults of operators. */
-export async function translated<T>(work: () => Promise<T>): Promise<T> {
-  try {
-    return await work();
-  } catch (error) {
-    if (error instanceof UnknownAsOf) throw fault.notFound(error.message);
-    if (error instanceof Refusal) throw fault.conflict(error.message);
-    if (error instanceof UsageError) throw fault.unusable(error.message);
-    if (error instanceof Fault && error.status === 400) throw fault.unusable(error.message);
-    throw error;
-  }
 }

@@ -14,7 +14,6 @@ import { type Keys, type KeyTable, INTEGER, TEXT } from '../../wire/keys/keys';
 import { atLeast, PAGE_HEADERS, sizeKey, sizeOf } from '../../wire/keys/pages';
 import { PastViews } from '../as-of';
 import { networkClaims, rejectionOf, reviewClaim, type ReviewRequest } from '../network-claims';
-import { translated } from './as-of.controller';
 import { type ActionName } from '../actions';
 import { OperatorActions } from './actions.controller';
 import { operatorFaults as fault, REASON } from './operator-service';
@@ -95,7 +94,7 @@ export class NetworkClaimsController {
         offset: atLeast(0, 'offset', offset, fault.unusable),
       };
       const present = { store: this.store, directory: this.follower.directory, now: this.clock.now() };
-      const parts = asOf === undefined ? present : await translated(() => this.views.of(asOf, 'claims'));
+      const parts = asOf === undefined ? present : await this.views.of(asOf, 'claims');
       const { claims, total } = await networkClaims(parts, criteria, page, query);
       return { items: claims, total, requested: limit };
     });

@@ -9,9 +9,7 @@ import { INTEGER, type Keys, type KeyTable, oneOf, TEXT } from '../../wire/keys/
 import { atLeast } from '../../wire/keys/pages';
 import { integer, object, text } from '../../wire/record/kinds';
 import { listOf, record } from '../../wire/record/record';
-import { UsageError } from '../command-error';
 import { historyOf } from '../history/history';
-import { NothingThere } from '../history/folder';
 import { HISTORY_KINDS, type HistorySubject } from '../history/subjects';
 import { operatorFaults as fault } from './operator-service';
 
@@ -128,11 +126,7 @@ export class HistoryController {
       atLeast(1, 'limit', points.limit, fault.unusable);
       atLeast(0, 'after', points.after, fault.unusable);
       const parts = { log: this.log, store: this.store, directory: this.follower.directory };
-      const found = await historyOf(parts, subject, points, signal).catch((error: unknown) => {
-        if (error instanceof NothingThere) throw fault.notFound(error.message);
-        throw error instanceof UsageError ? fault.unusable(error.message) : error;
-      });
-      return { items: singly(found) };
+      return { items: singly(await historyOf(parts, subject, points, signal)) };
     });
   }
 }

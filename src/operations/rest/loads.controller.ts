@@ -13,10 +13,10 @@ import { operationsById, type Shape } from '../../wire/api/description';
 import { INTEGER, type Keys, TEXT } from '../../wire/keys/keys';
 import { integer, text } from '../../wire/record/kinds';
 import { listOf, record } from '../../wire/record/record';
-import { UsageError } from '../command-error';
 import { loadHistory, undoLoad, undoPlan } from '../undo-load';
 import { OperatorActions } from './actions.controller';
-import { operatorFaults as fault, REASON } from './operator-service';
+import { OneAtATime } from './one-at-a-time';
+import { operatorFaults as fault, REQUIRED_REASON } from './operator-service';
 import { ServerPlace } from './server.controller';
 
 const count = (description: string) => ({ kind: integer(), description });
@@ -71,6 +71,9 @@ const LOAD = {
   },
 };
 
+/** Of a feed whose plans are made beside other requests: reading them takes seconds, and memory for each product. */
+const MOST_EVENTS = 5_000_000;
+
 /** `docs/decisions.md#x89`, `#x130`. */
 export const loadOperations = operationsById({
   listAnyImports: {
@@ -88,6 +91,7 @@ export const loadOperations = operationsById({
     description:
       'Brings back what was in the feed before it, without products that have changed since. Answers when it is done; one ' +
       'at a time. What was interrupted is completed by asking again.',
+    example: { reason: 'the wrong file was loaded' },
     path: LOAD,
     answer: RESTORED,
   },
@@ -99,6 +103,7 @@ export const loadOperations = operationsById({
 @Produces(['json'])
 export class LoadsController implements OnModuleDestroy {
   private readonly stop = new AbortController();
+  private readonly plans = new OneAtATime();
   private isUnderWay = false;
 
   constructor(
@@ -114,6 +119,7 @@ export class LoadsController implements OnModuleDestroy {
   /** A stop does not wait: asked again, it continues. */
   onModuleDestroy(): void {
     this.stop.abort();
+    this.plans.end();
   }
 
   @Get()
@@ -129,7 +135,12 @@ export class LoadsController implements OnModuleDestroy {
   @ApiOperation(loadOperations.getRestorePlan)
   plan(@Param('feedId') sent: string, @Param('loadId') loadId: string): QueuedAnswer {
     const load = { feedId: this.feedIn(sent), loadId };
-    return QueuedAnswer.of(loadOperations.getRestorePlan, async () => undoPlan(await this.historyOf(load)));
+    const { clock, log } = this;
+    return QueuedAnswer.of(loadOperations.getRestorePlan, (query) =>
+      this.plans.run(query.signal, async (signal) =>
+        undoPlan(clock, await loadHistory(clock, { log }, load, { signal, most: MOST_EVENTS }), signal),
+      ),
+    );
   }
 
   @Post(':loadId/restore')
@@ -138,15 +149,16 @@ export class LoadsController implements OnModuleDestroy {
     @CurrentCaller() caller: Caller,
     @Param('feedId') sent: string,
     @Param('loadId') loadId: string,
-    @MatrixKeys(REASON) { reason }: Keys<typeof REASON>,
+    @MatrixKeys(REQUIRED_REASON) { reason }: Keys<typeof REQUIRED_REASON>,
   ): Promise<Answer> {
     const load = { feedId: this.feedIn(sent), loadId };
     if (this.isUnderWay) throw fault.conflict('another load is being undone by this process: wait for it');
     this.isUnderWay = true;
     try {
-      const history = await this.historyOf(load);
+      const { signal } = this.stop;
+      const history = await loadHistory(this.clock, { log: this.log }, load, { signal });
       const { leases, config } = this.place;
-      const options = { clock: this.clock, dataDir: config.dataDir, signal: this.stop.signal };
+      const options = { clock: this.clock, dataDir: config.dataDir, signal };
       const restored = await this.actions.of(caller, 'feeds restore', { ...load, reason }, ({ log }) =>
         undoLoad({ log, leases }, load, history, options),
       );
@@ -162,12 +174,6 @@ export class LoadsController implements OnModuleDestroy {
     } finally {
       this.isUnderWay = false;
     }
-  }
-
-  private async historyOf(load: Parameters<typeof loadHistory>[2]) {
-    return await loadHistory(this.clock, { log: this.log }, load).catch((error: unknown) => {
-      throw error instanceof UsageError ? fault.notFound(error.message) : error;
-    });
   }
 
   private feedIn(sent: string): number {

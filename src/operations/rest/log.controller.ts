@@ -4,15 +4,15 @@ import { ApiOperation, MatrixKeys, Produces, Roles } from '../../http/decorators
 import { HttpOptions } from '../../http/service';
 import { EventLog } from '../../kernel/event-log';
 import { Clock } from '../../runtime/clock';
-import { httpFaults, notResponding } from '../../wire/api/errors';
+import { httpFaults } from '../../wire/api/errors';
 import { operationsById, type Shape } from '../../wire/api/description';
 import { BOOLEAN, INTEGER, type Keys, type KeyTable, TEXT } from '../../wire/keys/keys';
 import { atLeast } from '../../wire/keys/pages';
 import { integer, text } from '../../wire/record/kinds';
 import { listOf, record } from '../../wire/record/record';
-import { UsageError } from '../command-error';
 import { checkLog, logStats, TooManyEvents } from '../inspect-log';
-import { type LogRange, maskedLines, rangeOf, withEmptyLines } from '../log-events';
+import { maskedLines, rangeOf, withEmptyLines } from '../log-events';
+import { OneAtATime } from './one-at-a-time';
 import { operatorFaults as fault } from './operator-service';
 
 const logKeys = {
@@ -102,8 +102,7 @@ const MOST_EVENTS = 1_000_000;
 @Produces(['ndjson'])
 export class LogController implements OnModuleDestroy {
   private readonly reads = new Set<AbortController>();
-  private readonly stop = new AbortController();
-  private isInspecting = false;
+  private readonly inspections = new OneAtATime();
 
   constructor(
     private readonly log: EventLog,
@@ -113,14 +112,14 @@ export class LogController implements OnModuleDestroy {
 
   /** A stop does not wait for reads of the log. */
   onModuleDestroy(): void {
-    this.stop.abort(notResponding());
+    this.inspections.end();
     for (const read of this.reads) read.abort();
   }
 
   @Get()
   @ApiOperation(logOperations.readLog)
   read(@MatrixKeys(logKeys) { limit, follow, ...texts }: Keys<typeof logKeys>): StreamedAnswer {
-    const range = rangeIn(texts);
+    const range = rangeOf(texts);
     const most = limit === undefined ? Infinity : atLeast(1, 'limit', limit, fault.unusable);
     const isLive = follow === true;
     const details = { format: 'ndjson', isLive, leastRate: this.options.downloadRate } as const;
@@ -167,24 +166,10 @@ export class LogController implements OnModuleDestroy {
     gone: AbortSignal | undefined,
     inspect: (options: { readonly signal: AbortSignal; readonly most: number }) => Promise<T>,
   ): Promise<T> {
-    if (this.isInspecting) throw httpFaults.overloaded(undefined, { retryAfter: 1 });
-    this.isInspecting = true;
-    const signal = AbortSignal.any([this.stop.signal, ...(gone === undefined ? [] : [gone])]);
     try {
-      return await inspect({ signal, most: MOST_EVENTS });
+      return await this.inspections.run(gone, (signal) => inspect({ signal, most: MOST_EVENTS }));
     } catch (error) {
-      if (error instanceof TooManyEvents) throw fault.unusable(`${error.message}: run \`${command}\``);
-      throw error;
-    } finally {
-      this.isInspecting = false;
+      throw error instanceof TooManyEvents ? fault.unusable(`${error.message}: run \`${command}\``) : error;
     }
-  }
-}
-
-function rangeIn(texts: Parameters<typeof rangeOf>[0]): LogRange {
-  try {
-    return rangeOf(texts);
-  } catch (error) {
-    throw error instanceof UsageError ? fault.unusable(error.message) : error;
   }
 }

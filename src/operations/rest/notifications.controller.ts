@@ -1,30 +1,20 @@
 import { Controller, Get, Param, Post } from '@nestjs/common';
-import { listSubscriptions } from '../../../projections/subscriptions';
-import { TOPICS } from '../../domain/topics';
 import { Answer, ListAnswer, QueuedAnswer } from '../../http/answer';
 import { ApiOperation, CurrentCaller, MatrixKeys, Produces, Roles } from '../../http/decorators';
 import { WaitForReadModels } from '../../http/visible-writes';
 import { EventLog } from '../../kernel/event-log';
-import { Fault, Faults } from '../../kernel/fault';
 import { ReadStore } from '../../kernel/read-store';
 import { type Caller } from '../../network/organisations';
-import { eachOf } from '../../projector/search-in-parts';
 import { Clock } from '../../runtime/clock';
-import {
-  listedReceiver,
-  operatorsDeliveryDetails,
-  type OutputReceiver,
-} from '../../services/subscriptions/deliveries.fields';
-import { DeliveryQueries } from '../../services/subscriptions/deliveries.queries';
-import { toOutput } from '../../services/subscriptions/subscription.queries';
+import { listedReceiver, operatorsDeliveryDetails } from '../../services/subscriptions/deliveries.fields';
 import { operationsById, type Shape } from '../../wire/api/description';
 import { INTEGER, type Keys, type KeyTable, oneOf, TEXT } from '../../wire/keys/keys';
 import { atLeast, sizeKey, sizeOf } from '../../wire/keys/pages';
 import { boolean, integer, object, text } from '../../wire/record/kinds';
-import { type AnswerOf, listOf, record } from '../../wire/record/record';
+import { listOf, record } from '../../wire/record/record';
 import { type ActionName } from '../actions';
-import { maskedReceivers } from '../log-events';
-import { enableReceiver, redeliver, testReceiver } from '../notifications';
+import { anyMessage, anySubscriptions, enableReceiver, redeliver, testReceiver } from '../notifications';
+import { type ProjectedEngines } from '../rebuild';
 import { OperatorActions } from './actions.controller';
 import { operatorFaults as fault, REASON } from './operator-service';
 import { ProjectionParts } from './projections.controller';
@@ -112,8 +102,6 @@ export const notificationOperations = operationsById({
 @Roles(['operator'])
 @Produces(['json'])
 export class NotificationsController {
-  private readonly queries: DeliveryQueries;
-
   constructor(
     private readonly log: EventLog,
     private readonly store: ReadStore,
@@ -121,9 +109,7 @@ export class NotificationsController {
     private readonly parts: ProjectionParts,
     private readonly readModels: WaitForReadModels,
     private readonly actions: OperatorActions,
-  ) {
-    this.queries = new DeliveryQueries(store, log, parts, clock);
-  }
+  ) {}
 
   @Get('subscriptions')
   @ApiOperation(notificationOperations.listAnySubscriptions)
@@ -134,19 +120,17 @@ export class NotificationsController {
         size: sizeOf('limit', limit, fault.unusable, SUBSCRIPTIONS),
         offset: atLeast(0, 'offset', offset, fault.unusable),
       };
-      const found = await listSubscriptions(this.store, criteria, query, page);
-      return { items: this.withReceivers(eachOf(found, (one) => one)), total: found.total, requested: limit };
+      const found = await anySubscriptions(this.engines(), criteria, page, query);
+      return { ...found, requested: limit };
     });
   }
 
   @Get('deliveries/:messageId')
   @ApiOperation(notificationOperations.getAnyDelivery)
   delivery(@Param('messageId') messageId: string): QueuedAnswer {
-    return QueuedAnswer.of(notificationOperations.getAnyDelivery, async () => {
-      const found = await this.queries.any(messageId);
-      if (found !== undefined) return found;
-      throw fault.notFound(`${messageId.slice(0, 100)}: expected the id of a message that is still kept`);
-    });
+    return QueuedAnswer.of(notificationOperations.getAnyDelivery, () =>
+      anyMessage(this.engines(), messageId),
+    );
   }
 
   @Post('deliveries/:messageId/redeliver')
@@ -156,9 +140,8 @@ export class NotificationsController {
     @Param('messageId') messageId: string,
     @MatrixKeys(REASON) { reason }: Keys<typeof REASON>,
   ): Promise<Answer> {
-    const { deliveries } = this.parts;
     return await this.act(caller, 'notifications redeliver', { messageId, reason }, (engines) =>
-      redeliver({ ...engines, deliveries }, messageId, this.clock.now()),
+      redeliver(engines, messageId, this.clock.now()),
     );
   }
 
@@ -188,52 +171,20 @@ export class NotificationsController {
     );
   }
 
+  private engines() {
+    const { log, store, clock, parts } = this;
+    return { log, store, clock, deliveries: () => parts.deliveries() };
+  }
+
   private async act(
     caller: Caller,
     action: ActionName,
     asked: Parameters<OperatorActions['of']>[2],
-    work: (engines: { readonly log: EventLog; readonly store: ReadStore }) => Promise<unknown>,
+    work: (engines: ProjectedEngines) => Promise<unknown>,
   ): Promise<Answer> {
     await this.actions.of(caller, action, asked, work);
     const position = await this.log.head();
     await this.readModels.afterWrite({ position, changes: 1 });
     return Answer.none({ position });
   }
-
-  private async *withReceivers(
-    batches: AsyncIterable<Iterable<SubscriptionFound>>,
-  ): AsyncGenerator<readonly AnswerOf<typeof subscription>[]> {
-    for await (const batch of batches)
-      for (const { organisationId, topic: name, subscriptionId, content } of batch) {
-        const topic = TOPICS[name];
-        const receivers = await this.receiversOf({ topic, id: subscriptionId, caller: { organisationId } });
-        const { subscriptionName, siteId, disabled, filter } = {
-          ...content,
-          ...toOutput(topic, subscriptionId, content),
-        };
-        const named = subscriptionName === undefined ? {} : { subscriptionName };
-        const forSite = siteId === undefined ? {} : { siteId };
-        yield [
-          { organisationId, topic: name, subscriptionId, ...named, ...forSite, disabled, filter, receivers },
-        ];
-      }
-  }
-
-  /** None if the subscription was deleted meanwhile. */
-  private async receiversOf(
-    which: Parameters<DeliveryQueries['receivers']>[0],
-  ): Promise<readonly OutputReceiver[]> {
-    const receivers = await this.queries.receivers(which).catch((error: unknown) => {
-      if (error instanceof Fault || error instanceof Faults) return [];
-      throw error;
-    });
-    return maskedReceivers(receivers) ?? [];
-  }
 }
-
-type SubscriptionFound =
-  Awaited<ReturnType<typeof listSubscriptions>>['groups'] extends AsyncIterable<
-    readonly (readonly (infer One)[])[]
-  >
-    ? One
-    : never;

@@ -1,7 +1,9 @@
 import { defineService } from '../../http/service';
-import { faultsOf } from '../../kernel/fault';
+import { type Fault, faultsOf, Refusal } from '../../kernel/fault';
+import { UnknownAsOf } from '../../projector/as-of';
 import { INTEGER, type KeyTable, type KeyType, oneOf, TEXT } from '../../wire/keys/keys';
 import { MAX_REASON } from '../actions';
+import { CommandError, NothingThere } from '../command-error';
 
 /** Codes are the HTTP status, as for generic errors (`docs/decisions.md#x60`). */
 const operatorFaultTable = {
@@ -16,6 +18,14 @@ const operatorFaultTable = {
 } as const;
 
 export const operatorFaults = faultsOf(operatorFaultTable);
+
+/** What the functions behind the operations raise, as faults. Messages of a `CommandError` that may name a path are replaced before. */
+function faultOf(error: unknown): Fault | undefined {
+  if (error instanceof NothingThere || error instanceof UnknownAsOf)
+    return operatorFaults.notFound(error.message);
+  if (error instanceof CommandError) return operatorFaults.unusable(error.message);
+  return error instanceof Refusal ? operatorFaults.conflict(error.message) : undefined;
+}
 
 /** The service for operators of the network. */
 export const operatorService = defineService({
@@ -33,6 +43,7 @@ export const operatorService = defineService({
     errorSchema: 'OpsErrors_v1_0.xsd',
   },
   faults: operatorFaults,
+  faultOf,
 });
 
 const reasonText: KeyType<string> = {
@@ -46,6 +57,9 @@ const reasonText: KeyType<string> = {
 export const REASON = {
   reason: { type: reasonText, description: 'Why: recorded in the log with the fingerprint of the token' },
 } as const satisfies KeyTable;
+
+/** Of what takes effect for others at once (`GRAVE`). */
+export const REQUIRED_REASON = { reason: { ...REASON.reason, required: true } } as const satisfies KeyTable;
 
 export const listKeys = {
   fid: { type: INTEGER, multiple: true, required: true, description: 'Feed ids' },

@@ -119,7 +119,7 @@ export class OperatorsModule {
         {
           provide: OperatorActions,
           useFactory: (log: EventLog, store: ReadStore, clock: Clock) =>
-            new OperatorActions(log, store, clock),
+            new OperatorActions(log, store, () => parts.deliveries(), clock),
           inject: [EventLog, ReadStore, Clock],
         },
         { provide: BackupPlace, useValue: parts },

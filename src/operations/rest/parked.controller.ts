@@ -11,11 +11,9 @@ import { type Keys, type KeyTable, TEXT } from '../../wire/keys/keys';
 import { boolean, integer, text } from '../../wire/record/kinds';
 import { type AnswerOf, listOf, record } from '../../wire/record/record';
 import { operatorText } from '../actions';
-import { CommandError } from '../command-error';
 import { parkedIn, type ParkedIn, retry, skip } from '../parked';
 import { callerOf, OperatorActions } from './actions.controller';
-import { operatorFaults as fault, REASON } from './operator-service';
-import { ProjectionParts } from './projections.controller';
+import { REASON, REQUIRED_REASON } from './operator-service';
 
 const IN = {
   type: TEXT,
@@ -33,7 +31,7 @@ const retryKeys = {
 const skipKeys = {
   name: { ...IN, required: true, description: 'Read model, or matcher' },
   id: { ...retryKeys.id, required: true, description: 'What is parked, as the list has it' },
-  reason: { ...REASON.reason, required: true },
+  ...REQUIRED_REASON,
 } as const satisfies KeyTable;
 
 const optional = { optional: true } as const;
@@ -84,7 +82,6 @@ export class ParkedController {
     private readonly log: EventLog,
     private readonly store: ReadStore,
     private readonly clock: Clock,
-    private readonly parts: ProjectionParts,
     private readonly actions: OperatorActions,
   ) {}
 
@@ -92,7 +89,7 @@ export class ParkedController {
   @ApiOperation(parkedOperations.listParked)
   list(@MatrixKeys(listKeys) { name = 'all' }: Keys<typeof listKeys>): ListAnswer {
     return ListAnswer.of(parkedOperations.listParked, async () => {
-      const found = await translated(parkedIn({ log: this.log, store: this.store }, name));
+      const found = await parkedIn({ log: this.log, store: this.store }, name);
       return { items: [found.map(toOutput)], total: found.length };
     });
   }
@@ -105,9 +102,7 @@ export class ParkedController {
   ): Promise<Answer> {
     const { name = 'all', id } = keys;
     const at = this.clock.now().toISOString();
-    await translated(
-      this.actions.of(caller, 'parked retry', keys, (engines) => retry(engines, name, id, at)),
-    );
+    await this.actions.of(caller, 'parked retry', keys, (engines) => retry(engines, name, id, at));
     return Answer.none({ position: await this.log.head() });
   }
 
@@ -117,17 +112,12 @@ export class ParkedController {
     @CurrentCaller() caller: Caller,
     @MatrixKeys(skipKeys) keys: Keys<typeof skipKeys>,
   ): Promise<Answer> {
-    const { deliveries } = this.parts;
     const decision = {
       reason: keys.reason,
       by: operatorText(callerOf(caller)),
       at: this.clock.now().toISOString(),
     };
-    await translated(
-      this.actions.of(caller, 'parked skip', keys, (engines) =>
-        skip({ ...engines, deliveries }, keys, decision),
-      ),
-    );
+    await this.actions.of(caller, 'parked skip', keys, (engines) => skip(engines, keys, decision));
     return Answer.none({ position: await this.log.head() });
   }
 }
@@ -146,12 +136,5 @@ function toOutput({ name, id, entry }: ParkedIn): AnswerOf<typeof parked> {
     type,
     error: reason,
     retryRequested: code === '',
-  });
-}
-
-/** What names nothing is a fault of the request. */
-async function translated<T>(done: Promise<T>): Promise<T> {
-  return await done.catch((error: unknown) => {
-    throw error instanceof CommandError ? fault.unusable(error.message) : error;
   });
 }

@@ -5,8 +5,8 @@ import { EventLog } from '../../kernel/event-log';
 import { ReadStore } from '../../kernel/read-store';
 import { type Caller } from '../../network/organisations';
 import { SYSTEM_CLOCK } from '../../runtime/clock';
-import { operationsById, type Shape } from '../../wire/api/description';
-import { BOOLEAN, INTEGER, type Keys, type KeyTable, TEXT } from '../../wire/keys/keys';
+import { operationsById, type OperationText, type Shape } from '../../wire/api/description';
+import { BOOLEAN, INTEGER, type Keys, type KeyTable, type KeyType, TEXT } from '../../wire/keys/keys';
 import { amount, boolean, integer, text } from '../../wire/record/kinds';
 import { listOf, record } from '../../wire/record/record';
 import { type Config } from '../../settings/config';
@@ -21,9 +21,8 @@ import {
   swapProjections,
   verifyProjections,
 } from '../rebuild';
-import { translated } from './as-of.controller';
 import { OperatorActions } from './actions.controller';
-import { operatorFaults as fault, REASON } from './operator-service';
+import { operatorFaults as fault, REASON, REQUIRED_REASON } from './operator-service';
 
 /** What the controller is given. */
 @Injectable()
@@ -50,8 +49,10 @@ const NAMED = { type: TEXT, multiple: true, required: true, description: `${NAME
 
 const nameKeys = { name: NAMED, ...REASON } as const satisfies KeyTable;
 
+const discardKeys = { ...nameKeys, ...REQUIRED_REASON } as const satisfies KeyTable;
+
 const forceKeys = {
-  ...nameKeys,
+  ...discardKeys,
   force: { type: BOOLEAN, description: 'true: despite parked documents' },
 } as const satisfies KeyTable;
 
@@ -61,9 +62,15 @@ const rebuildKeys = {
   swap: { type: BOOLEAN, description: 'false: leave them ready to be swapped in; default true' },
 } as const satisfies KeyTable;
 
+const SAMPLE: KeyType<number> = {
+  ...INTEGER,
+  expected: 'a number of documents of at least 1',
+  read: (text) => (Number(text) < 1 ? undefined : INTEGER.read(text)),
+};
+
 const verifyKeys = {
   ...nameKeys,
-  sample: { type: INTEGER, description: 'Only about so many documents of each' },
+  sample: { type: SAMPLE, description: 'Only about so many documents of each' },
 } as const satisfies KeyTable;
 
 const oneKeys = {
@@ -219,19 +226,95 @@ export const projectionOperations = operationsById({
   swapProjections: {
     summary: 'Make generations live that are ready',
     description: 'Those that a rebuild with `swap=false` has built. What was live is kept for a rollback.',
-    example: { name: ['feeds'] },
+    example: { name: ['feeds'], reason: 'prices are wrong' },
   },
   rollbackProjections: {
     summary: 'Make former generations live again',
     description: 'They were followed since they were replaced. What was live is kept in their place.',
-    example: { name: ['feeds'] },
+    example: { name: ['feeds'], reason: 'prices are wrong' },
   },
   discardGenerations: {
     summary: 'Drop what is beside the live generations',
     description: 'Former generations, those that are ready, and what interrupted rebuilds have left.',
-    example: { name: ['vouchers'] },
+    example: { name: ['vouchers'], reason: 'the disk is full' },
   },
 });
+
+type Asked = Pick<Keys<typeof nameKeys>, 'name' | 'reason'> &
+  Partial<Keys<typeof rebuildKeys> & Keys<typeof verifyKeys>>;
+
+type ActionWork = (engines: ProjectedEngines, record: () => Promise<void>) => Promise<unknown>;
+
+interface Verb {
+  readonly action: ActionName;
+  readonly operation: OperationText;
+  readonly keys: KeyTable;
+  readonly work: (engines: ProjectedEngines, asked: Asked, options: VerbOptions) => Promise<unknown>;
+  /** It is answered once it has begun. */
+  readonly isLong?: true;
+}
+
+interface VerbOptions {
+  readonly keepMs: number;
+  readonly retainMs: number;
+  readonly batchSize: number;
+  readonly signal: AbortSignal;
+}
+
+const swapTo =
+  (kind: 'ready' | 'kept'): Verb['work'] =>
+  (engines, { name, force }, { retainMs, signal }) =>
+    swapProjections(engines, name, kind, { force, retainMs, signal });
+
+/** What is done with read models, by the last segment of the path. */
+const VERBS = {
+  pause: {
+    action: 'projections pause',
+    operation: projectionOperations.pauseProjections,
+    keys: nameKeys,
+    work: (engines, { name }) => pauseReadModels(engines, name, SYSTEM_CLOCK),
+  },
+  resume: {
+    action: 'projections resume',
+    operation: projectionOperations.resumeProjections,
+    keys: nameKeys,
+    work: (engines, { name }) => resumeReadModels(engines, name),
+  },
+  rebuild: {
+    action: 'rebuild',
+    operation: projectionOperations.rebuildProjections,
+    keys: rebuildKeys,
+    work: (engines, { name, force = false, swap = true }, options) =>
+      rebuildProjections(engines, name, { ...options, force, then: swap ? 'swap' : 'keep' }),
+    isLong: true,
+  },
+  verify: {
+    action: 'projections verify',
+    operation: projectionOperations.verifyProjections,
+    keys: verifyKeys,
+    work: (engines, { name, sample: most }, options) =>
+      verifyProjections(engines, name, { ...options, most }),
+    isLong: true,
+  },
+  swap: {
+    action: 'projections swap',
+    operation: projectionOperations.swapProjections,
+    keys: forceKeys,
+    work: swapTo('ready'),
+  },
+  rollback: {
+    action: 'projections rollback',
+    operation: projectionOperations.rollbackProjections,
+    keys: forceKeys,
+    work: swapTo('kept'),
+  },
+  discard: {
+    action: 'projections discard',
+    operation: projectionOperations.discardGenerations,
+    keys: discardKeys,
+    work: (engines, { name }) => discardGenerations(engines, name),
+  },
+} as const satisfies Readonly<Record<string, Verb>>;
 
 /** Read models for operators: the same functions as `affilog projections`. */
 @Controller('/ops/1.0/projections')
@@ -260,120 +343,30 @@ export class ProjectionsController implements OnModuleDestroy {
   @ApiOperation(projectionOperations.listProjections)
   list(@MatrixKeys(listKeys) { name }: Keys<typeof listKeys>): ListAnswer {
     return ListAnswer.of(projectionOperations.listProjections, async () => {
-      const states: readonly ReadModelState[] = await translated(() =>
-        readModelStates(this.engines(), SYSTEM_CLOCK, name),
-      );
+      const states: readonly ReadModelState[] = await readModelStates(this.engines(), SYSTEM_CLOCK, name);
       return { items: [states], total: states.length };
     });
-  }
-
-  @Post('pause')
-  @ApiOperation(projectionOperations.pauseProjections)
-  async pause(
-    @CurrentCaller() caller: Caller,
-    @MatrixKeys(nameKeys) keys: Keys<typeof nameKeys>,
-  ): Promise<Answer> {
-    return await this.act(caller, 'projections pause', keys, (engines) =>
-      pauseReadModels(engines, keys.name, SYSTEM_CLOCK),
-    );
-  }
-
-  @Post('resume')
-  @ApiOperation(projectionOperations.resumeProjections)
-  async resume(
-    @CurrentCaller() caller: Caller,
-    @MatrixKeys(nameKeys) keys: Keys<typeof nameKeys>,
-  ): Promise<Answer> {
-    return await this.act(caller, 'projections resume', keys, (engines) =>
-      resumeReadModels(engines, keys.name),
-    );
-  }
-
-  @Post('rebuild')
-  @ApiOperation(projectionOperations.rebuildProjections)
-  async rebuild(
-    @CurrentCaller() caller: Caller,
-    @MatrixKeys(rebuildKeys) keys: Keys<typeof rebuildKeys>,
-  ): Promise<Answer> {
-    const { name, force = false, swap = true } = keys;
-    const options = { ...this.options(), force, then: swap ? 'swap' : 'keep' } as const;
-    return await this.begin(caller, 'rebuild', keys, (engines) => rebuildProjections(engines, name, options));
-  }
-
-  @Post('verify')
-  @ApiOperation(projectionOperations.verifyProjections)
-  async verify(
-    @CurrentCaller() caller: Caller,
-    @MatrixKeys(verifyKeys) keys: Keys<typeof verifyKeys>,
-  ): Promise<Answer> {
-    const { name, sample } = keys;
-    if (sample !== undefined && sample < 1)
-      throw fault.unusable(`sample=${sample}: expected a number of documents of at least 1`);
-    return await this.begin(caller, 'projections verify', keys, (engines) =>
-      verifyProjections(engines, name, { ...this.options(), most: sample }),
-    );
   }
 
   @Get('verification')
   @ApiOperation(projectionOperations.getVerification)
   verification(@MatrixKeys(oneKeys) { name }: Keys<typeof oneKeys>): QueuedAnswer {
     return QueuedAnswer.of(projectionOperations.getVerification, async () => {
-      const found = await translated(() => lastVerification(this.engines(), name));
+      const found = await lastVerification(this.engines(), name);
       if (found === undefined) throw fault.notFound(`${name} has not been compared yet`);
       return found;
     });
   }
 
-  @Post('swap')
-  @ApiOperation(projectionOperations.swapProjections)
-  async swap(
-    @CurrentCaller() caller: Caller,
-    @MatrixKeys(forceKeys) keys: Keys<typeof forceKeys>,
-  ): Promise<Answer> {
-    return await this.swapTo('ready', caller, 'projections swap', keys);
-  }
-
-  @Post('rollback')
-  @ApiOperation(projectionOperations.rollbackProjections)
-  async rollback(
-    @CurrentCaller() caller: Caller,
-    @MatrixKeys(forceKeys) keys: Keys<typeof forceKeys>,
-  ): Promise<Answer> {
-    return await this.swapTo('kept', caller, 'projections rollback', keys);
-  }
-
-  @Post('discard')
-  @ApiOperation(projectionOperations.discardGenerations)
-  async discard(
-    @CurrentCaller() caller: Caller,
-    @MatrixKeys(nameKeys) keys: Keys<typeof nameKeys>,
-  ): Promise<Answer> {
-    return await this.act(caller, 'projections discard', keys, (engines) =>
-      discardGenerations(engines, keys.name),
-    );
-  }
-
-  private async swapTo(
-    kind: 'ready' | 'kept',
-    caller: Caller,
-    action: ActionName,
-    keys: Keys<typeof forceKeys>,
-  ): Promise<Answer> {
-    const { retainMs, signal } = this.options();
-    const options = { force: keys.force, retainMs, signal };
-    return await this.act(caller, action, keys, (engines) =>
-      swapProjections(engines, keys.name, kind, options),
-    );
-  }
-
-  private async act(
-    caller: Caller,
-    action: ActionName,
-    keys: Keys<typeof nameKeys>,
-    work: (engines: ProjectedEngines) => Promise<unknown>,
-  ): Promise<Answer> {
-    await translated(() => this.actions.of(caller, action, keys, (engines) => work(this.engines(engines))));
-    return await this.done();
+  /** Does what a verb says, which is recorded. */
+  async act(name: keyof typeof VERBS, caller: Caller, asked: Asked): Promise<Answer> {
+    const { action, work, isLong }: Verb = VERBS[name];
+    const { notifyKeep: keepMs, rollbackWithin: retainMs } = this.parts;
+    const options = { keepMs, retainMs, signal: this.stop.signal, batchSize: BATCH };
+    const recorded = (todo: ActionWork) => this.actions.of(caller, action, asked, todo);
+    const todo = (engines: ProjectedEngines) => work(engines, asked, options);
+    await (isLong === true ? this.begin(asked, recorded, todo) : recorded(todo));
+    return Answer.none({ position: await this.log.head() });
   }
 
   /**
@@ -381,12 +374,11 @@ export class ProjectionsController implements OnModuleDestroy {
    * before is answered; a later failure is noted for the list. What waits when the process stops is not begun.
    */
   private async begin(
-    caller: Caller,
-    action: ActionName,
-    keys: Keys<typeof nameKeys>,
+    keys: Asked,
+    act: (work: ActionWork) => Promise<unknown>,
     work: (engines: ProjectedEngines) => Promise<unknown>,
-  ): Promise<Answer> {
-    await translated(async () => projectionsNamed(...keys.name));
+  ): Promise<void> {
+    projectionsNamed(...keys.name);
     if (this.begun === MOST_BEGUN)
       throw fault.conflict(`${MOST_BEGUN} rebuilds and comparisons have begun in this process: wait for one`);
     this.begun += 1;
@@ -397,33 +389,33 @@ export class ProjectionsController implements OnModuleDestroy {
         await before;
         if (this.stop.signal.aborted) throw fault.conflict('the server has stopped: ask for it again');
       };
-      const ended = this.actions
-        .of(caller, action, keys, async (engines, record) => {
-          await record();
-          await turn();
-          return await work(this.engines(engines));
-        })
+      const ended = act(async (engines, record) => {
+        await record();
+        await turn();
+        return await work(engines);
+      })
         .catch(reject)
         .then(() => {
           this.begun -= 1;
         });
       this.working = Promise.all([before, ended]).then(() => undefined);
     });
-    return await this.done();
   }
 
-  private async done(): Promise<Answer> {
-    return Answer.none({ position: await this.log.head() });
+  private engines(): ProjectedEngines {
+    return { log: this.log, store: this.store, deliveries: () => this.parts.deliveries() };
   }
+}
 
-  private options() {
-    const { notifyKeep: keepMs, rollbackWithin: retainMs } = this.parts;
-    return { keepMs, retainMs, signal: this.stop.signal, batchSize: BATCH } as const;
-  }
-
-  private engines(
-    { log, store }: Pick<ProjectedEngines, 'log' | 'store'> = { log: this.log, store: this.store },
-  ): ProjectedEngines {
-    return { log, store, deliveries: this.parts.deliveries };
-  }
+/** Each verb as a handler: `POST /ops/1.0/projections/pause;name=…`. */
+for (const name of Object.keys(VERBS) as (keyof typeof VERBS)[]) {
+  const { operation, keys } = VERBS[name];
+  const handler = async function (this: ProjectionsController, caller: Caller, asked: Asked) {
+    return await this.act(name, caller, asked);
+  };
+  Object.defineProperty(handler, 'name', { value: name });
+  const [controller, descriptor] = [ProjectionsController.prototype, { value: handler, configurable: true }];
+  Object.defineProperty(controller, name, descriptor);
+  for (const decorate of [Post(name), ApiOperation(operation)]) decorate(controller, name, descriptor);
+  for (const [at, decorate] of [CurrentCaller(), MatrixKeys(keys)].entries()) decorate(controller, name, at);
 }

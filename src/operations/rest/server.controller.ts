@@ -4,14 +4,14 @@ import { ApiOperation, MatrixKeys, Produces, Roles } from '../../http/decorators
 import { EventLog } from '../../kernel/event-log';
 import { ReadStore } from '../../kernel/read-store';
 import { Clock } from '../../runtime/clock';
+import { Shared } from '../../runtime/shared';
 import { operationsById, type Shape } from '../../wire/api/description';
 import { type Keys, type KeyTable, TEXT } from '../../wire/keys/keys';
 import { integer, object, text } from '../../wire/record/kinds';
 import { listOf, record } from '../../wire/record/record';
 import { UsageError } from '../command-error';
 import { documentNamed, documentsOfEvent } from '../documents';
-import { serverState, type ServerParts } from '../server-state';
-import { operatorFaults as fault } from './operator-service';
+import { type Measured, measured, serverState, type ServerParts } from '../server-state';
 
 /** The container's token for what the state of a server depends on. */
 export abstract class ServerPlace {
@@ -101,25 +101,33 @@ export const serverOperations = operationsById({
   },
 });
 
+/** For so long (ms) all who ask share what is measured. */
+const MEASURED_MS = 2_000;
+
 /** What a server runs on, and what its read models have. */
 @Controller('/ops/1.0')
 @Roles(['operator'])
 @Produces(['json'])
 export class ServerController {
+  private readonly measured: Shared<Measured>;
+
   constructor(
     private readonly log: EventLog,
     private readonly store: ReadStore,
     private readonly clock: Clock,
     private readonly place: ServerPlace,
-  ) {}
+  ) {
+    this.measured = new Shared(clock, MEASURED_MS);
+  }
 
   @Get('server')
   @ApiOperation(serverOperations.getServerState)
   state(): QueuedAnswer {
     const { log, store, clock, place } = this;
     const { leases, config } = place;
+    const parts = { log, store, clock, leases, config };
     return QueuedAnswer.of(serverOperations.getServerState, () =>
-      serverState({ log, store, clock, leases, config }),
+      serverState(parts, () => this.measured.get('', () => measured(parts))),
     );
   }
 
@@ -127,9 +135,7 @@ export class ServerController {
   @ApiOperation(serverOperations.listDocuments)
   documents(@MatrixKeys(documentKeys) { position, readModel, id }: Keys<typeof documentKeys>): ListAnswer {
     return ListAnswer.of(serverOperations.listDocuments, async () => {
-      const found = await this.found(position, readModel, id).catch((error: unknown) => {
-        throw error instanceof UsageError ? fault.unusable(error.message) : error;
-      });
+      const found = await this.found(position, readModel, id);
       return { items: [found], total: found.length };
     });
   }

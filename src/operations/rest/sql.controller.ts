@@ -8,7 +8,6 @@ import { type Keys, type KeyTable, TEXT } from '../../wire/keys/keys';
 import { text } from '../../wire/record/kinds';
 import { CommandError, UsageError } from '../command-error';
 import { type AnswerSql, type SqlAnswer, SnapshotUnderWay } from '../sql/remote';
-import { operatorFaults as fault } from './operator-service';
 
 const sqlKeys = {
   q: { type: TEXT, required: true, description: 'A statement that reads: `SELECT …`' },
@@ -73,7 +72,7 @@ export class SqlController implements OnModuleDestroy {
     try {
       return await this.answer(statement, one.signal);
     } catch (error) {
-      if (error instanceof UsageError) throw fault.unusable(error.message);
+      if (error instanceof UsageError) throw error;
       if (error instanceof SnapshotUnderWay) throw httpFaults.overloaded(error.message, { retryAfter: 1 });
       throw error instanceof CommandError ? notResponding(error.message) : error;
     } finally {

@@ -10,10 +10,8 @@ import { operationsById, type Shape } from '../../wire/api/description';
 import { INTEGER, type Keys, type KeyTable, TEXT } from '../../wire/keys/keys';
 import { text } from '../../wire/record/kinds';
 import { listOf, record } from '../../wire/record/record';
-import { UsageError } from '../command-error';
 import { explainNotifications } from '../explain-notifications';
 import { whyProduct, whyVoucher } from '../why';
-import { operatorFaults as fault } from './operator-service';
 
 const viewerKeys = {
   publisher: { type: INTEGER, description: 'Organisation of a publisher; by default, any publisher' },
@@ -90,7 +88,7 @@ export class WhyController {
   @ApiOperation(whyOperations.whyProduct)
   product(@MatrixKeys(productKeys) { fid, spId, ...viewer }: Keys<typeof productKeys>): QueuedAnswer {
     return QueuedAnswer.of(whyOperations.whyProduct, (query) =>
-      answered(whyProduct(this.parts(), { feedId: fid, sourceProductId: spId }, viewer, query)),
+      whyProduct(this.parts(), { feedId: fid, sourceProductId: spId }, viewer, query),
     );
   }
 
@@ -98,7 +96,7 @@ export class WhyController {
   @ApiOperation(whyOperations.whyVoucher)
   voucher(@MatrixKeys(voucherKeys) { id, ...viewer }: Keys<typeof voucherKeys>): QueuedAnswer {
     return QueuedAnswer.of(whyOperations.whyVoucher, () =>
-      answered(whyVoucher(this.parts(), id, { ...viewer, now: this.clock.now() })),
+      whyVoucher(this.parts(), id, { ...viewer, now: this.clock.now() }),
     );
   }
 
@@ -107,7 +105,7 @@ export class WhyController {
   delivery(@MatrixKeys(deliveryKeys) { id, subscriptionId }: Keys<typeof deliveryKeys>): QueuedAnswer {
     return QueuedAnswer.of(whyOperations.whyDelivery, async ({ signal }) => {
       const options = { only: subscriptionId, now: this.clock.now() };
-      return await answered(firstLines(explainNotifications(this.parts(), id, options), signal));
+      return await firstLines(explainNotifications(this.parts(), id, options), signal);
     });
   }
 
@@ -123,11 +121,4 @@ async function firstLines(all: AsyncIterable<string>, signal: AbortSignal | unde
     if (lines.push(line) === MOST_LINES) break;
   }
   return { lines };
-}
-
-/** What names nothing is a fault of the request. */
-async function answered<T>(found: Promise<T>): Promise<T> {
-  return await found.catch((error: unknown) => {
-    throw error instanceof UsageError ? fault.notFound(error.message) : error;
-  });
 }

@@ -1,3 +1,4 @@
+import { beginningOf } from '../../kernel/beginning';
 import { pacer } from '../../runtime/concurrency';
 import { isPosted, notesOf } from '../api/posted';
 import { type RecordKind } from '../record/record';
@@ -13,7 +14,8 @@ export class NameList {
   private names = new Set<string>();
 
   add(name: string): void {
-    this.names.add(beginningOf(name));
+    // Half of a surrogate pair cannot be encoded: U+FFFD replaces one that was sent.
+    this.names.add(beginningOf(name.toWellFormed(), MOST.characters));
     if (this.names.size > MOST_COLLECTED) this.names = new Set(this.first());
   }
 
@@ -29,14 +31,6 @@ export class NameList {
 
 export function nameList(names: Iterable<string>): string {
   return new NameList().addAll(names).first().map(encodeURIComponent).join(', ');
-}
-
-/** Half of a surrogate pair cannot be encoded: U+FFFD replaces one that was sent, and none is left by the cut. */
-function beginningOf(name: string): string {
-  return name
-    .toWellFormed()
-    .slice(0, MOST.characters)
-    .replace(/[\ud800-\udbff]$/, '');
 }
 
 /** The header of `ignoredFields`, as it is described. */

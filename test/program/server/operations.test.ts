@@ -68,6 +68,10 @@ const ELSEWHERE: Readonly<Record<string, readonly [file: string, text: string]>>
   'affilog why voucher ID': ['test/cli/why.test.ts', "'voucher'"],
   'affilog why delivery ID': ['test/cli/why.test.ts', "'delivery'"],
   'affilog why delivery ID [--subscription ID]': ['test/cli/notifications.test.ts', "'explain'"],
+  'affilog notifications subscriptions': ['test/cli/three-times.test.ts', "'subscriptions'"],
+  'affilog notifications show MESSAGE': ['test/cli/notifications.test.ts', "'show'"],
+  'affilog documents products ID': ['test/cli/lists.test.ts', 'documents'],
+  'affilog documents --position POSITION': ['test/cli/three-times.test.ts', "'--position'"],
   'affilog notifications own': ['test/cli/notifications.test.ts', "'own'"],
   'affilog actions': ['test/cli/actions.test.ts', "'actions'"],
   'affilog claims list': ['test/cli/claims.test.ts', "'list'"],
@@ -235,11 +239,19 @@ describe('docs/operations.md', () => {
     );
     expect(await step('affilog rebuild products --dry-run')).toMatch(/^products: 5 documents/);
     expect(await step('affilog projections verify products')).toMatch(/^products: /);
+    expect(await step('affilog projections verification products')).toContain('"differing": 0');
+    expect(await step('affilog server')).toMatch(/are free where the data folder is/);
     await step('affilog rebuild products --no-swap');
-    expect(await step('affilog projections swap products')).toMatch(/^products: generation \d+ is live/);
-    expect(await step('affilog projections rollback products')).toMatch(/^products: generation \d+ is live/);
+    expect(await step('affilog projections swap products --reason "the new mapping"')).toMatch(
+      /^products: generation \d+ is live/,
+    );
+    expect(await step('affilog projections rollback products --reason "wrong prices"')).toMatch(
+      /^products: generation \d+ is live/,
+    );
     expect(await found()).toBe(5);
-    expect(await step('affilog projections discard products')).toMatch(/^dropped: products-g\d+/);
+    expect(await step('affilog projections discard products --reason "the disk is full"')).toMatch(
+      /^dropped: products-g\d+/,
+    );
   });
 
   test('As of a time: what was there then is built, listed and dropped', async () => {
@@ -255,10 +267,12 @@ describe('docs/operations.md', () => {
     await post(PRODUCTS, 'fid=23');
     const bad = await post(PRODUCTS.slice(0, 1), 'fid=23;mode=replace');
     while ((await found(ADVERTISER, 23)) !== 1);
-    const restored = await step('affilog feeds restore FEED --before LOAD', {
+    const restored = await step('affilog feeds restore FEED --before LOAD --reason TEXT', {
       FEED: '23',
       LOAD: `${bad} --yes`,
+      TEXT: 'broken',
     });
+    expect(await step('affilog feeds loads FEED', { FEED: '23' })).toContain(`has undone ${bad}`);
     expect(restored).toMatch(/^restored by load \S+: new=4, revised=0, repriced=0, removed=0$/m);
     while ((await found(ADVERTISER, 23)) !== 5);
   });

@@ -187,11 +187,12 @@ export class LoadHistory {
     this.stream = streamOf(FEED, feedId);
   }
 
-  async catchUp(): Promise<void> {
+  async catchUp(signal?: AbortSignal): Promise<void> {
     for await (const events of this.log.readStream(this.stream, {
       from: this.revision + 1,
       batchSize: BATCH,
     })) {
+      signal?.throwIfAborted();
       for (const event of events) this.fold(event);
       await this.clock.yield();
     }
@@ -200,11 +201,6 @@ export class LoadHistory {
   /** What brings back the products as they were before the load, without those that have changed since. */
   *undos(): Generator<Undo> {
     for (const undo of this.differences()) if (!this.hasChangedSince(undo.product)) yield undo;
-  }
-
-  /** The products that the load has changed and that have changed again since: they are not as before the load. */
-  *changedAgain(): Generator<Undo> {
-    for (const undo of this.differences()) if (this.hasChangedSince(undo.product)) yield undo;
   }
 
   hasChangedSince(product: number): boolean {
@@ -228,7 +224,8 @@ export class LoadHistory {
     return { sourceProductId, difference, product, price, currency };
   }
 
-  private *differences(): Generator<Undo> {
+  /** Those too that have changed since: they are left alone. */
+  *differences(): Generator<Undo> {
     if (this.found === undefined) return;
     for (let product = 0; product < this.ids.size; product += 1) {
       const difference =
