@@ -1,5 +1,4 @@
-import { CLAIM, type ClaimEvent } from '../src/domain/claims/claim';
-import { CLAIM_BATCH, type ClaimBatchEvent } from '../src/domain/claims/claim-batch';
+import { CLAIM, CLAIM_BATCH, type ClaimBatchEvent, type ClaimEvent } from '../src/domain/claims/claim';
 import { type ListedClaim, storedAfter, type StoredClaim, workOn } from '../src/domain/claims/stored-claim';
 import { type ParsedEvent } from '../src/kernel/decider';
 import {

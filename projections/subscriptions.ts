@@ -4,7 +4,7 @@ import {
   type SubscriptionEvent,
   type TopicName,
 } from '../src/domain/subscriptions/subscription';
-import { isUsable } from '../src/domain/subscriptions/usable-event';
+import { isUsable } from '../src/domain/subscriptions/delivery-requests';
 import { numberOf } from '../src/kernel/event';
 import { allOf, filtersOn, type Found, type QueryOptions } from '../src/kernel/query';
 import { type FieldType, type ReadStore } from '../src/kernel/read-store';

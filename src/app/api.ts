@@ -4,7 +4,7 @@ import { type FastifyBaseLogger } from 'fastify';
 import { hasRates, RATES_STREAM, type RatesEvent } from '../delivery/matching/rates';
 import { addressProblem } from '../delivery/sending/addresses';
 import { type DeliveriesOwned, isOwner, OWNER_STREAM } from '../domain/deliveries/ownership';
-import { type Secrets } from '../domain/subscriptions/secrets';
+import { type Secrets } from '../domain/subscriptions/subscription';
 import { type RecordedEvent } from '../kernel/event';
 import { EngineUnavailable, type EventLog } from '../kernel/event-log';
 import { TokenUses } from '../network/token-uses';

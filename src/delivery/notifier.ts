@@ -9,7 +9,7 @@ import { RatesPublisher } from './matching/rates';
 import { claimDeliveries, type Owner } from '../domain/deliveries/ownership';
 import { DeliveryRunner, type ReceiverCounts } from './scheduling/delivery-runner';
 import { FollowedSubscriptions, Recipients } from './scheduling/recipients';
-import { type Secrets } from '../domain/subscriptions/secrets';
+import { type Secrets } from '../domain/subscriptions/subscription';
 import { type Sender } from './sending/sender';
 import { type Topic } from '../domain/subscriptions/topic';
 

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { type Config, InvalidSetting } from '../settings/config';
 import { EngineUnavailable } from '../kernel/event-log';
 import { type Owner } from '../domain/deliveries/ownership';
-import { Secrets } from '../domain/subscriptions/secrets';
+import { Secrets } from '../domain/subscriptions/subscription';
 import { AllowedAddresses, UnusableNetwork } from '../delivery/sending/addresses';
 import { codeOf } from '../kernel/unknown';
 

@@ -7,8 +7,7 @@ import {
   untracked,
 } from '../../projections/claims';
 import { pausedOutside, periodsEndedBy, trackedOrders, transactions } from '../../projections/transactions';
-import { claimDecider } from '../domain/claims/claim';
-import { claimBatchDecider } from '../domain/claims/claim-batch';
+import { claimBatchDecider, claimDecider } from '../domain/claims/claim';
 import { ClaimWriter } from '../domain/claims/claim-writer';
 import { AWAITING_APPROVAL, CANNOT_VALIDATE, COMMISSION_MISMATCH } from '../domain/claims/statuses';
 import { type StoredClaim } from '../domain/claims/stored-claim';

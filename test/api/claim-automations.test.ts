@@ -1,5 +1,4 @@
-import { claimDecider } from '../../src/domain/claims/claim';
-import { claimBatchDecider } from '../../src/domain/claims/claim-batch';
+import { claimBatchDecider, claimDecider } from '../../src/domain/claims/claim';
 import { execute, load } from '../../src/kernel/decider';
 import { EngineUnavailable } from '../../src/kernel/event-log';
 import { type ReadStore } from '../../src/kernel/read-store';

@@ -5,7 +5,7 @@ import { automationsOver } from '../../src/processes/automations';
 import { Notifier } from '../../src/delivery/notifier';
 import { START } from '../../src/kernel/event';
 import { MATCHED } from '../../src/domain/deliveries/delivery-events';
-import { Secrets } from '../../src/domain/subscriptions/secrets';
+import { Secrets } from '../../src/domain/subscriptions/subscription';
 import { Sender } from '../../src/delivery/sending/sender';
 import { AllowedAddresses } from '../../src/delivery/sending/addresses';
 import { transactionIdOf } from '../../src/domain/transactions/transaction-id';

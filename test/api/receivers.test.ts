@@ -1,10 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { type DomainEvent, execute, load, toNewEvent } from '../../src/kernel/decider';
-import { subscriptionDecider } from '../../src/domain/subscriptions/subscription';
+import { Secrets, subscriptionDecider } from '../../src/domain/subscriptions/subscription';
 import { SYSTEM_CLOCK } from '../../src/runtime/clock';
 import { EngineUnavailable } from '../../src/kernel/event-log';
-import { Secrets } from '../../src/domain/subscriptions/secrets';
 import { NO_STREAM } from '../../src/kernel/event';
 import { golden } from '../support/golden';
 import { at, deliveryWorld, type Due, type Json, type Sample } from './delivery-samples';

@@ -2,8 +2,11 @@ import { randomUUID } from 'node:crypto';
 import { Matcher } from '../../src/delivery/matching/matcher';
 import { toNewEvent } from '../../src/kernel/decider';
 import { START } from '../../src/kernel/event';
-import { type DeliveryRequest, requestStream } from '../../src/domain/subscriptions/delivery-requests';
-import { isUsable } from '../../src/domain/subscriptions/usable-event';
+import {
+  type DeliveryRequest,
+  isUsable,
+  requestStream,
+} from '../../src/domain/subscriptions/delivery-requests';
 import { transactionTopic } from '../../src/domain/transactions/topic';
 import { streamOf } from '../contracts/event-log/events';
 import { at, deliveryWorld, type Due, type Json, type Sample } from './delivery-samples';

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { Secrets } from '../../src/domain/subscriptions/secrets';
+import { Secrets } from '../../src/domain/subscriptions/subscription';
 import { type Response, type TestRequest } from '../support/app';
 import { headersOf } from '../../src/delivery/sending/signature';
 import { type Attempt } from '../../src/delivery/sending/attempt';

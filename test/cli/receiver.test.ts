@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { Secrets } from '../../src/domain/subscriptions/secrets';
+import { Secrets } from '../../src/domain/subscriptions/subscription';
 import { AllowedAddresses } from '../../src/delivery/sending/addresses';
 import { Sender } from '../../src/delivery/sending/sender';
 import { signatureOf } from '../../src/delivery/sending/signature';

@@ -16,7 +16,7 @@ import {
   takeDeliveries,
 } from '../../src/domain/deliveries/ownership';
 import { PARTITIONS } from '../../src/domain/subscriptions/receiver-id';
-import { Secrets } from '../../src/domain/subscriptions/secrets';
+import { Secrets } from '../../src/domain/subscriptions/subscription';
 import { Sender } from '../../src/delivery/sending/sender';
 import { AllowedAddresses } from '../../src/delivery/sending/addresses';
 import { SYSTEM_CLOCK } from '../../src/runtime/clock';

@@ -1,6 +1,5 @@
 import { isWebUrl } from '../../src/wire/url';
-import { sentUrl } from '../../src/domain/subscriptions/sent-url';
-import { compiledUrl } from '../../src/domain/subscriptions/template';
+import { compiledUrl, sentUrl } from '../../src/domain/subscriptions/template';
 import { urlFault } from '../../src/services/subscriptions/receiver-check';
 
 /** Calls after which V8 has optimised a function. */

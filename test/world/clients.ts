@@ -1,5 +1,4 @@
-import { type ClaimEvent } from '../../src/domain/claims/claim';
-import { type ClaimBatchEvent } from '../../src/domain/claims/claim-batch';
+import { type ClaimBatchEvent, type ClaimEvent } from '../../src/domain/claims/claim';
 import { type FeedEvent } from '../../src/domain/products/feed';
 import { type DeliveryRequest } from '../../src/domain/subscriptions/delivery-requests';
 import { type SubscriptionEvent } from '../../src/domain/subscriptions/subscription';

@@ -1,7 +1,7 @@
 import { PROJECTIONS } from '../../projections';
 import { deliveryRunner } from '../../src/app/read-models';
 import { Notifier } from '../../src/delivery/notifier';
-import { Secrets } from '../../src/domain/subscriptions/secrets';
+import { Secrets } from '../../src/domain/subscriptions/subscription';
 import { TOPICS } from '../../src/domain/topics';
 import { type Engines } from '../../src/engines/open';
 import { type Position } from '../../src/kernel/event';

@@ -1,14 +1,13 @@
 import { type DomainEvent, toDomainEvent } from '../../kernel/decider';
 import { type Position, type RecordedEvent, START } from '../../kernel/event';
 import { type MatchedEvent } from '../../domain/deliveries/delivery-events';
-import { REQUEST_STREAMS } from '../../domain/subscriptions/delivery-requests';
+import { isUsable, REQUEST_STREAMS } from '../../domain/subscriptions/delivery-requests';
 import {
   type ActiveSubscription,
   lastCancelled,
   type SubscriptionEvent,
 } from '../../domain/subscriptions/subscription';
 import { type Occurrence, occurrenceOf, type Topic } from '../../domain/subscriptions/topic';
-import { isUsable } from '../../domain/subscriptions/usable-event';
 import {
   BEYOND,
   type BudgetLimits,

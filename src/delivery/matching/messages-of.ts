@@ -5,7 +5,6 @@ import {
   type MessageRequest,
 } from '../../domain/deliveries/delivery-events';
 import { messageIdOf } from '../../domain/subscriptions/receiver-id';
-import { MAX_URL, sentUrl } from '../../domain/subscriptions/sent-url';
 import {
   type ActiveSubscription,
   type Receiver,
@@ -18,8 +17,10 @@ import {
   compiledUrl,
   filled,
   isTemplate,
+  MAX_URL,
   parseTemplate,
   sample,
+  sentUrl,
   type Template,
   textOf,
   UnusableTemplate,

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import { type Position, type RecordedEvent, START } from '../../kernel/event';
 import { type Message } from '../../domain/deliveries/delivery-events';
-import { type Secrets } from '../../domain/subscriptions/secrets';
 import { type Permission } from './scheduler';
 import { toDomainEvent } from '../../kernel/decider';
 import { type EventLog } from '../../kernel/event-log';
@@ -13,6 +12,7 @@ import { sharedRenderingOf } from '../matching/rerender';
 import { contentIdOf, receiversOf } from '../../domain/subscriptions/receiver-id';
 import {
   type ActiveSubscription,
+  type Secrets,
   type SubscriptionContent,
   subscriptionDecider,
   type SubscriptionEvent,

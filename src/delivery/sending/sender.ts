@@ -1,7 +1,7 @@
 import { type IncomingHttpHeaders } from 'node:http';
 import { type Dispatcher } from 'undici';
 import { type Clock, type Timer } from '../../runtime/clock';
-import { sentUrl } from '../../domain/subscriptions/sent-url';
+import { sentUrl } from '../../domain/subscriptions/template';
 import { AllowedAddresses } from './addresses';
 import {
   AnswerBody,

@@ -15,13 +15,16 @@ import { inParallel } from '../../runtime/concurrency';
 import { type Reservation, reservations, Sequence } from '../keys/reservation';
 import {
   CLAIM,
+  claimBatchDecider,
+  type ClaimBatchState,
   type ClaimCommand,
   type ClaimContent,
   claimDecider,
   type ClaimEvent,
   type ClaimState,
+  type Filing,
+  storedFiling,
 } from './claim';
-import { claimBatchDecider, type ClaimBatchState, type Filing, storedFiling } from './claim-batch';
 import { claimFaults as fault, placed } from './faults';
 
 /** A key as loaded, whether another claim has it, and the index of an earlier item of the list with it. */

@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
+import { createHash, createHmac } from 'node:crypto';
 import { type CommandOf, type Decider, type EventOf } from '../../kernel/decider';
-import { type DeliveryRequest } from './delivery-requests';
+import { type DeliveryRequest, isUsable } from './delivery-requests';
 import { changedReceivers, continuedReceivers, type Receiver, receiversOf } from './receiver-id';
-import { isUsable } from './usable-event';
 
 /**
  * A subscription, in the stream `subscription-<id>` (Document 2, Subscription).
@@ -282,4 +282,32 @@ function rotated(
     secret: { number: secret, since: at },
     replacedSecrets: replaced.slice(-MOST_ROTATIONS),
   };
+}
+
+/**
+ * The secrets of subscriptions (`docs/decisions.md#n5`). They are derived from the key of the installation, so that
+ * none is stored.
+ */
+export class Secrets {
+  constructor(private readonly key: Uint8Array) {}
+
+  /** The bytes of a secret; `number` counts rotations, from 1. */
+  bytes(subscriptionId: string, number: number): Buffer {
+    return createHmac('sha256', this.key).update(`${subscriptionId} ${number}`).digest();
+  }
+
+  /** The secret as receivers know it. */
+  text(subscriptionId: string, number: number): string {
+    return `whsec_${this.bytes(subscriptionId, number).toString('base64')}`;
+  }
+
+  /** A key for something else than subscriptions, which have ids without spaces. */
+  derived(purpose: string): Buffer {
+    return createHmac('sha256', this.key).update(`for ${purpose}`).digest();
+  }
+
+  /** Identifies the key without revealing it. */
+  get fingerprint(): string {
+    return createHash('sha256').update('affilog notifications ').update(this.key).digest('hex').slice(0, 16);
+  }
 }

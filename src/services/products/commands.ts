@@ -7,10 +7,9 @@ import { type Remote } from '../../runtime/calls';
 import { EngineUnavailable } from '../../kernel/event-log';
 import { Fault } from '../../kernel/fault';
 import { LOADED_PRODUCTS, LOADS } from '../../runtime/metrics';
-import { productFaults as fault } from '../../domain/products/faults';
 import { type LoadedFeed, Loader, type LoadRequest, type LoadResult, type LoadUse } from './load/loader';
 import { ownFeed } from './product.queries';
-import { FeedRefusals } from '../../domain/products/feed';
+import { FeedRefusals, productFaults as fault } from '../../domain/products/feed';
 
 /** A body of products: a request's, or one that was made here, which uses nothing that others need. */
 type LoadBody = Pick<PostedBody, 'format' | 'chunks'> & Partial<Pick<PostedBody, 'takes'>>;

@@ -20,7 +20,7 @@ import {
 import { atLeast, ListCursors } from '../../wire/keys/pages';
 import { SINCE } from './download/joined-facts';
 import { tokensOf } from '../../wire/words';
-import { productFaults as fault } from '../../domain/products/faults';
+import { productFaults as fault } from '../../domain/products/feed';
 import { type AddedColumn, type CsvStyle } from './result-text';
 
 /** A character that may separate or embrace: no line end, and one that parsers take for one character. */

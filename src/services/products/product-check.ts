@@ -2,8 +2,7 @@ import { type Fault, type FaultDetails } from '../../kernel/fault';
 import { forbiddenCharacter } from '../../wire/xml/write';
 import { isPosted, isUnset, type Origin, type Posted, Refusals } from '../../wire/api/posted';
 import { complete, type FoundIn, recordReader } from '../../wire/record/read';
-import { productFaults as fault } from '../../domain/products/faults';
-import { type Identifiers, type Product } from '../../domain/products/feed';
+import { type Identifiers, type Product, productFaults as fault } from '../../domain/products/feed';
 import { IDENTIFIERS, MAX_ID, postedProduct } from '../../domain/products/product-fields';
 import { NotParsable } from '../../wire/bytes';
 

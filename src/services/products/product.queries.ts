@@ -22,7 +22,7 @@ import { DirectoryView } from '../../network/follower';
 import { type Caller } from '../../network/organisations';
 import { type Directory } from '../../network/directory';
 import { type FeedDefinition } from '../../network/events';
-import { productFaults as fault } from '../../domain/products/faults';
+import { productFaults as fault } from '../../domain/products/feed';
 import { formatPrice, type OutputFacets } from '../../domain/products/product-fields';
 import { oneAnswer, type QueryOptions, type ValueCount } from '../../kernel/query';
 import { ReadStore } from '../../kernel/read-store';

@@ -1,7 +1,6 @@
 import { Body, Controller, Delete, type DynamicModule, Get, Module, Param, Post, Res } from '@nestjs/common';
 import { type FastifyBaseLogger, type FastifyReply } from 'fastify';
-import { productFaults as fault, productFaultTable } from '../../domain/products/faults';
-import { FeedRefusals } from '../../domain/products/feed';
+import { FeedRefusals, productFaults as fault, productFaultTable } from '../../domain/products/feed';
 import { importsText } from '../../domain/products/import-report';
 import {
   Answer,

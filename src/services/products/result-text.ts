@@ -14,7 +14,7 @@ import { jsonList, type ListText, xmlList } from '../../wire/record/list';
 import { type AnswerOf, listOf, pick, prefixed, record, type Scalar } from '../../wire/record/record';
 import { xmlWriter } from '../../wire/record/xml';
 import { type XmlElement } from '../../wire/xml/write';
-import { productFaults as fault } from '../../domain/products/faults';
+import { productFaults as fault } from '../../domain/products/feed';
 import {
   type OutputOffer,
   type OutputProduct,

@@ -16,7 +16,7 @@ import {
   type StoredAttempt,
 } from '../../domain/deliveries/stored-delivery';
 import { receiversOf } from '../../domain/subscriptions/receiver-id';
-import { sentUrl } from '../../domain/subscriptions/sent-url';
+import { sentUrl } from '../../domain/subscriptions/template';
 import {
   type ActiveSubscription,
   type Cancellations,

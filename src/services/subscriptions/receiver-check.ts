@@ -2,12 +2,13 @@ import { conversionFaults as fault } from '../../domain/subscriptions/faults';
 import {
   compiledBody,
   isTemplate,
+  MAX_URL,
   namesIn,
   parseTemplate,
+  sentUrl,
   type Template,
   UnusableTemplate,
 } from '../../domain/subscriptions/template';
-import { MAX_URL, sentUrl } from '../../domain/subscriptions/sent-url';
 import { type Receiver, type ReceiverFormat } from '../../domain/subscriptions/subscription';
 import { isPosted, isUnset, type Refusals, wrong } from '../../wire/api/posted';
 import { parsedUrl } from '../../wire/url';

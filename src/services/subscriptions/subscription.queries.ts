@@ -2,10 +2,10 @@ import { Injectable } from '@nestjs/common';
 import { listSubscriptions } from '../../../projections/subscriptions';
 import { conversionFaults as fault } from '../../domain/subscriptions/faults';
 import { receiverIdOf, receiversOf } from '../../domain/subscriptions/receiver-id';
-import { type Secrets } from '../../domain/subscriptions/secrets';
 import {
   type ActiveSubscription,
   type Receiver,
+  type Secrets,
   type SubscriptionContent,
   subscriptionDecider,
 } from '../../domain/subscriptions/subscription';

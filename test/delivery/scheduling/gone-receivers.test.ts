@@ -7,9 +7,9 @@ import { partitionOf, PARTITIONS } from '../../../src/domain/subscriptions/recei
 import { Dispatcher, type MakeAttempt } from '../../../src/delivery/scheduling/dispatcher';
 import { OwnedPartition, takePartition } from '../../../src/delivery/scheduling/owned-partition';
 import { Recipients } from '../../../src/delivery/scheduling/recipients';
-import { Secrets } from '../../../src/domain/subscriptions/secrets';
 import {
   type ActiveSubscription,
+  Secrets,
   type SubscriptionContent,
   subscriptionDecider,
 } from '../../../src/domain/subscriptions/subscription';

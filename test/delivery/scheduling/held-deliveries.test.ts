@@ -5,7 +5,7 @@ import { MATCHED, partitionStream } from '../../../src/domain/deliveries/deliver
 import { partitionOf } from '../../../src/domain/subscriptions/receiver-id';
 import { type MakeAttempt } from '../../../src/delivery/scheduling/dispatcher';
 import { PartitionState, savePartition } from '../../../src/delivery/scheduling/partition-state';
-import { subscriptionDecider } from '../../../src/domain/subscriptions/subscription';
+import { Secrets, subscriptionDecider } from '../../../src/domain/subscriptions/subscription';
 import { SYSTEM_CLOCK } from '../../../src/runtime/clock';
 import { SkippingClock } from '../../support/clock';
 import { overrideLog } from '../../support/temporary-log';
@@ -13,7 +13,6 @@ import { type EventLog, type SubscribeOptions } from '../../../src/kernel/event-
 import { type Leases } from '../../../src/kernel/leases';
 import { newPromise } from '../../../src/runtime/concurrency';
 import { FollowedSubscriptions, Recipients } from '../../../src/delivery/scheduling/recipients';
-import { Secrets } from '../../../src/domain/subscriptions/secrets';
 import { runnerWorld } from './runner-world';
 import { type Target } from '../../../bench/deliveries/due-messages';
 

@@ -1,9 +1,8 @@
 import { Webhook } from 'standardwebhooks';
 import { START } from '../../../src/kernel/event';
 import { Recipients, Standings } from '../../../src/delivery/scheduling/recipients';
-import { Secrets } from '../../../src/domain/subscriptions/secrets';
 import { signatureOf } from '../../../src/delivery/sending/signature';
-import { type SubscriptionEvent } from '../../../src/domain/subscriptions/subscription';
+import { Secrets, type SubscriptionEvent } from '../../../src/domain/subscriptions/subscription';
 import { AT, created, Recorded } from '../matching/recorded-events';
 
 const HOUR = 3_600_000;

@@ -12,7 +12,7 @@ import { type DeliveryParts, DeliveryRunner } from '../../../src/delivery/schedu
 import { type MakeAttempt } from '../../../src/delivery/scheduling/dispatcher';
 import { FollowedSubscriptions, Recipients } from '../../../src/delivery/scheduling/recipients';
 import { Rerenderer } from '../../../src/delivery/matching/rerender';
-import { Secrets } from '../../../src/domain/subscriptions/secrets';
+import { Secrets } from '../../../src/domain/subscriptions/subscription';
 import { type Attempt, type AttemptResult } from '../../../src/delivery/sending/attempt';
 import { transactionTopic } from '../../../src/domain/transactions/topic';
 import { SYSTEM_CLOCK } from '../../../src/runtime/clock';

@@ -2,7 +2,7 @@ import { type Socket } from 'node:net';
 import { Webhook } from 'standardwebhooks';
 import { version } from '../../../package.json';
 import { rendererOf } from '../../../src/delivery/matching/messages-of';
-import { Secrets } from '../../../src/domain/subscriptions/secrets';
+import { Secrets } from '../../../src/domain/subscriptions/subscription';
 import { signatureOf } from '../../../src/delivery/sending/signature';
 import { accepting, answer, attemptTo, type Behaviour, sendingTo } from './receivers';
 

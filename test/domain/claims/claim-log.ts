@@ -1,5 +1,9 @@
-import { type ClaimContent, claimDecider, type FiledClaim } from '../../../src/domain/claims/claim';
-import { claimBatchDecider } from '../../../src/domain/claims/claim-batch';
+import {
+  claimBatchDecider,
+  type ClaimContent,
+  claimDecider,
+  type FiledClaim,
+} from '../../../src/domain/claims/claim';
 import { ClaimWriter, keyOf, type NewClaim } from '../../../src/domain/claims/claim-writer';
 import { load } from '../../../src/kernel/decider';
 import { START } from '../../../src/kernel/event';

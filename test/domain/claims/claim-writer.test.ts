@@ -1,6 +1,11 @@
 import { randomUUID } from 'node:crypto';
-import { claimDecider, type ClaimEvent, type ClaimState } from '../../../src/domain/claims/claim';
-import { claimBatchDecider, type ClaimBatchEvent } from '../../../src/domain/claims/claim-batch';
+import {
+  claimBatchDecider,
+  type ClaimBatchEvent,
+  claimDecider,
+  type ClaimEvent,
+  type ClaimState,
+} from '../../../src/domain/claims/claim';
 import { ClaimKeys, ClaimWriter, requireSize } from '../../../src/domain/claims/claim-writer';
 import { CANNOT_VALIDATE } from '../../../src/domain/claims/statuses';
 import { execute, load, type StateAt, toNewEvent } from '../../../src/kernel/decider';

@@ -1,7 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { receiversOf } from '../../../src/domain/subscriptions/receiver-id';
-import { type SubscriptionContent } from '../../../src/domain/subscriptions/subscription';
-import { Secrets } from '../../../src/domain/subscriptions/secrets';
+import { Secrets, type SubscriptionContent } from '../../../src/domain/subscriptions/subscription';
 import { TOPICS } from '../../../src/domain/topics';
 import { BackfillCommands } from '../../../src/services/subscriptions/backfills';
 import { SubscriptionCommands, Subscriptions } from '../../../src/services/subscriptions/commands';

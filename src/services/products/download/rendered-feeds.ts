@@ -5,7 +5,7 @@ import { type Remote } from '../../../runtime/calls';
 import { type Clock, type Timer } from '../../../runtime/clock';
 import { FairBudget } from '../../../runtime/fair-queue';
 import { unavailableIfSystem } from '../../../runtime/unavailable';
-import { productFaults } from '../../../domain/products/faults';
+import { productFaults } from '../../../domain/products/feed';
 import { BLOCK } from './feed-format';
 import { type Exporter, type RenderProgress, type RenderRequest } from './exporter';
 import { type DownloadPlan } from './plan';

@@ -24,7 +24,7 @@ import {
 } from './validate';
 import { numberRecords, type Spool } from './spool';
 import { XmlCutter } from '../../../../wire/xml/cut';
-import { productFaults as fault } from '../../../../domain/products/faults';
+import { productFaults as fault } from '../../../../domain/products/feed';
 import { ProductXml } from './product-xml';
 
 const NO_ORIGIN: ElementOrigin = { firstByte: 0, members: 0 };

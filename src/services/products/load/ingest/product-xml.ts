@@ -2,7 +2,7 @@ import { readXml, type XmlAttributes, type XmlReader } from '../../../../wire/xm
 import { note } from '../../../../wire/api/posted';
 import { type AnyScalar, valueInText } from '../../../../wire/xml/posted';
 import { type Field, type Fields } from '../../../../wire/record/record';
-import { productFaults as fault } from '../../../../domain/products/faults';
+import { productFaults as fault } from '../../../../domain/products/feed';
 import { postedProduct } from '../../../../domain/products/product-fields';
 import { MAX_PRODUCT, parseOrRefuse } from '../../product-check';
 

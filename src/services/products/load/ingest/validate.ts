@@ -7,7 +7,7 @@ import { GrowingBytes } from '../../../../wire/bytes';
 import { type ElementOrigin } from '../../../../wire/json/cut';
 import { noteRepeated } from '../../../../wire/json/read';
 import { jsonProblem, spellingsIn } from '../../../../wire/json/scan';
-import { productFaults as fault } from '../../../../domain/products/faults';
+import { productFaults as fault } from '../../../../domain/products/feed';
 import {
   checkProduct,
   type FaultCounts,
