@@ -1,8 +1,7 @@
 import { type Projection } from '../src/projector/projection';
 import { claimBatches, claims } from './claims';
 import { deliveries } from './deliveries';
-import { delistings } from './delistings';
-import { feeds } from './feeds';
+import { delistings, feeds } from './feeds';
 import { imports } from './imports';
 import { priceHistory } from './price-history';
 import { products } from './products';

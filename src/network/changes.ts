@@ -3,7 +3,7 @@ import { shortJson } from '../wire/json/write';
 import { definedBefore, type Fact, missingOf } from './decider';
 import { type Directory } from './directory';
 import { type DirectoryEvent, STATUS_AFTER, type Token } from './events';
-import { KEYS } from './network-check';
+import { KEYS } from './network-facts';
 
 /** What a set of facts would do to one entity. */
 export interface NetworkChange {

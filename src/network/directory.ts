@@ -10,8 +10,7 @@ import {
   type FeedDefinition,
 } from './events';
 import { type Caller, Organisations } from './organisations';
-import { PastTerms } from './commission';
-import { type Program, Programs } from './programs';
+import { PastTerms, type Program, Programs } from './programs';
 import { isObject, isText } from '../kernel/unknown';
 import { type ParkedEvent } from '../runtime/parked-events';
 

@@ -1,8 +1,7 @@
 import { type Ids } from '../kernel/event';
 import { type AppendedFacts, appendFacts, type Fact } from '../network/decider';
 import { Directory, directoryAt } from '../network/directory';
-import { readNetwork } from '../network/network-check';
-import { networkFacts, networkOf, removalsOf, tokenFact } from '../network/network-facts';
+import { networkFacts, networkOf, readNetwork, removalsOf, tokenFact } from '../network/network-facts';
 import { type Network } from '../network/network-file';
 import { tokenHash } from '../network/organisations';
 import { type EventLog } from '../kernel/event-log';

@@ -11,7 +11,7 @@ import { factsIn, isAmount, type TransactionFacts } from '../domain/transactions
 import { toDomainEvent } from '../kernel/decider';
 import { streamOf } from '../kernel/event';
 import { type EventLog } from '../kernel/event-log';
-import { type Terms } from '../network/commission';
+import { type Terms } from '../network/programs';
 import { directoryAt } from '../network/directory';
 import { textOf } from '../wire/record/minor-units';
 import { UsageError } from './command-error';

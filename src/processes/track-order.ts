@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { commissionOf, type Terms } from '../network/commission';
+import { commissionOf, type Terms } from '../network/programs';
 import { type Directory } from '../network/directory';
 import { execute, lastEvent, load } from '../kernel/decider';
 import { defined } from '../kernel/without';

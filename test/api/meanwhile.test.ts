@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { delistings } from '../../projections/delistings';
+import { delistings } from '../../projections/feeds';
 import { products } from '../../projections/products';
 import { EngineUnavailable } from '../../src/kernel/event-log';
 import { makeLoader } from '../../src/services/products/load/loader';

@@ -1,5 +1,4 @@
-import { readNetwork } from '../../src/network/network-check';
-import { networkOf } from '../../src/network/network-facts';
+import { networkOf, readNetwork } from '../../src/network/network-facts';
 import { Directory } from '../../src/network/directory';
 import { CATEGORIES, demoNetwork } from '../../src/demo/network';
 

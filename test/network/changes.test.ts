@@ -1,9 +1,8 @@
 import { type NetworkChange, changesOf } from '../../src/network/changes';
 import { type Fact } from '../../src/network/decider';
 import { Directory } from '../../src/network/directory';
-import { networkFacts, removalsOf, networkOf } from '../../src/network/network-facts';
+import { networkFacts, networkOf, readNetwork, removalsOf } from '../../src/network/network-facts';
 import { tokenHash } from '../../src/network/organisations';
-import { readNetwork } from '../../src/network/network-check';
 import { smallNetwork, tokenNamed } from '../support/small-network';
 
 const AT = '2026-01-05T08:00:00.000Z';

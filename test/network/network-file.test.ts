@@ -1,8 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Directory } from '../../src/network/directory';
-import { NetworkFaults, readNetwork } from '../../src/network/network-check';
-import { networkOf } from '../../src/network/network-facts';
+import { NetworkFaults, networkOf, readNetwork } from '../../src/network/network-facts';
 import { type Network, networkSchema } from '../../src/network/network-file';
 import { smallNetwork, tokenNamed } from '../support/small-network';
 

@@ -1,7 +1,6 @@
 import { type Fact } from '../../src/network/decider';
 import { Directory } from '../../src/network/directory';
-import { readNetwork } from '../../src/network/network-check';
-import { networkFacts, networkOf } from '../../src/network/network-facts';
+import { networkFacts, networkOf, readNetwork } from '../../src/network/network-facts';
 import { type NetworkFile } from '../../src/network/network-file';
 import { smallNetwork } from '../support/small-network';
 

@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { Directory } from '../../src/network/directory';
-import { NetworkFaults } from '../../src/network/network-check';
-import { networkOf } from '../../src/network/network-facts';
+import { NetworkFaults, networkOf } from '../../src/network/network-facts';
 import { type NetworkFile } from '../../src/network/network-file';
 import { tokenHash } from '../../src/network/organisations';
 import { START } from '../../src/kernel/event';

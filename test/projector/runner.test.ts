@@ -5,7 +5,7 @@ import { GenerationProjector } from '../../src/projector/generation-projector';
 import { ProjectionGroup } from '../../src/projector/projection-group';
 import { listParked, prepareParked, requestRetry } from '../../src/projector/parked';
 import { products } from '../../projections/products';
-import { delistings } from '../../projections/delistings';
+import { delistings } from '../../projections/feeds';
 import { priceHistory, pricesOf } from '../../projections/price-history';
 import { DOMAIN_LOG, type Projection } from '../../src/projector/projection';
 import { discardBeside, rebuild } from '../../src/projector/rebuild';

@@ -1,4 +1,4 @@
-import { type Terms } from '../../network/commission';
+import { type Terms } from '../../network/programs';
 import { type CommandOf, type Decider, type EventOf } from '../../kernel/decider';
 import { type Position } from '../../kernel/event';
 import { defined } from '../../kernel/without';

@@ -1,6 +1,5 @@
-import { commissionOf, termsOf } from '../../network/commission';
 import { type Directory } from '../../network/directory';
-import { type Program } from '../../network/programs';
+import { commissionOf, type Program, termsOf } from '../../network/programs';
 import { type ClaimContent, type ClaimOrigin, type Screening } from './claim';
 import { AWAITING_APPROVAL, CANNOT_VALIDATE, type ScreenedStatusId, type TrackedStatusId } from './statuses';
 import { DAY } from '../../wire/date';

@@ -1,4 +1,4 @@
-import { type Terms } from '../../network/commission';
+import { type Terms } from '../../network/programs';
 import { endOf, type Period, STATE_OF, type TransactionEvent } from './transaction';
 import { AMOUNTS, factsIn, postedValue, type TransactionFacts } from './transaction-facts';
 import { type DeniedReasonId, type StateId, stateIdOf, type StateName, STATES } from './states';

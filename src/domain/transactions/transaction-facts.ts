@@ -1,4 +1,4 @@
-import { commissionOf, isCommissionBy, type Terms } from '../../network/commission';
+import { commissionOf, isCommissionBy, type Terms } from '../../network/programs';
 import {
   decimalOf,
   fromStored,

@@ -19,7 +19,7 @@ import {
   type StoredFacts,
   type TransactionFacts,
 } from './transaction-facts';
-import { type Terms } from '../../network/commission';
+import { type Terms } from '../../network/programs';
 import { DAY } from '../../wire/date';
 import { type Directory } from '../../network/directory';
 

@@ -10,11 +10,10 @@ import {
 import { AMENDABLE, AMOUNTS, type TransactionFacts } from '../../domain/transactions/transaction-facts';
 import { idsWith, TRANSACTION_ID } from '../../domain/transactions/transaction-id';
 import { START } from '../../kernel/event';
-import { commissionOf, termsOf } from '../../network/commission';
 import { type Directory } from '../../network/directory';
 import { type SiteDefinition } from '../../network/events';
 import { type Caller } from '../../network/organisations';
-import { type Program, type Programs } from '../../network/programs';
+import { commissionOf, type Program, type Programs, termsOf } from '../../network/programs';
 import { isPosted, isUnset, type Posted, Refusals, wrong } from '../../wire/api/posted';
 import { amountsIn } from '../../wire/record/minor-units';
 import { complete, type FoundIn, recordReader } from '../../wire/record/read';

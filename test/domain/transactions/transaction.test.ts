@@ -1,4 +1,4 @@
-import { commissionOf } from '../../../src/network/commission';
+import { commissionOf } from '../../../src/network/programs';
 import { MOVES, STATES, type StateName, type Trigger } from '../../../src/domain/transactions/states';
 import {
   STATE_OF,

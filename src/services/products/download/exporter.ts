@@ -1,5 +1,5 @@
 import { type FileHandle, open } from 'node:fs/promises';
-import { delistedAfter, delistings } from '../../../../projections/delistings';
+import { delistedAfter, delistings } from '../../../../projections/feeds';
 import {
   type ChangesAfter,
   countOffers,

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { countDelistedAfter, delistings } from '../../../../projections/delistings';
+import { countDelistedAfter, delistings } from '../../../../projections/feeds';
 import { lastImportBefore } from '../../../../projections/imports';
 import { type ChangesAfter, countOffers, requireUpTo } from '../../../../projections/product-download';
 import { FollowedDirectory } from '../../../network/follower';
