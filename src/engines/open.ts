@@ -7,7 +7,7 @@ import { type IsGone, type Lease, Leases } from '../kernel/leases';
 import { type ReadStore } from '../kernel/read-store';
 import { type OnRetry, UnusableUrl } from '../runtime/unavailable';
 import { closeDatabase, toFailure } from './embedded/connection';
-import { LeaseFile } from './embedded/leases';
+import { LeaseFile, lock, Presence, PRESENCE_FOLDER } from './embedded/leases';
 import {
   copyDeliveryLog,
   joinDeliveryLog,
@@ -16,7 +16,6 @@ import {
   openDeliveryLog,
   openLog,
 } from './embedded/log/open-log';
-import { lock, Presence, PRESENCE_FOLDER } from './embedded/presence';
 import { layoutFolder } from './embedded/store/registry';
 import { openEmbeddedStore } from './embedded/store/open-store';
 import { isObject } from '../kernel/unknown';

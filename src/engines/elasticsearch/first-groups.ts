@@ -1,7 +1,7 @@
 import { type estypes } from '@elastic/elasticsearch';
 import { type GroupOrder, type GroupSearch } from '../../kernel/query';
 import { ID, type IndexLayout, property } from './layout';
-import { type Query, queryOf } from './query';
+import { type Query, queryOf, type Snapshot } from './query';
 import { compareSortValues, type Rank, Score, type SortValue } from './ranks';
 import {
   isMatches,
@@ -13,7 +13,6 @@ import {
   sortOf,
   sortValueOf,
 } from './search';
-import { type Snapshot } from './snapshot';
 
 /** A group, with its sort keys and the id of its first member. */
 export interface RankedGroup extends Rank {

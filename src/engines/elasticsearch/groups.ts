@@ -10,7 +10,7 @@ import {
 } from '../../kernel/query';
 import { type IndexContext } from './connection';
 import { foundOf, type IndexLayout, property } from './layout';
-import { queryOf } from './query';
+import { nextPageSize, queryOf, Snapshot } from './query';
 import {
   compareRanks,
   compareValues,
@@ -24,7 +24,6 @@ import {
 } from './ranks';
 import { canFind, FirstGroups, type RankedGroup, groupIn } from './first-groups';
 import { isLarge, isMatches, isSortable, sortOf } from './search';
-import { nextPageSize, Snapshot } from './snapshot';
 
 /** Up to this many documents, reading the sort keys of all is faster than finding the first groups. */
 const FEW = 500;

@@ -36,9 +36,8 @@ import { Connection, failureOf, type IndexContext, type Notices, type RetryTimes
 import { Checkpoints, Control, writeBatch } from './control';
 import { countGroups, groupPages, searchGroups } from './groups';
 import { foundOf, ID, type IndexLayout, type IndexTarget, nameOf, Names, property } from './layout';
-import { queryOf } from './query';
+import { nextPageSize, queryOf, Snapshot, type SnapshotPage } from './query';
 import { search } from './search';
-import { nextPageSize, Snapshot, type SnapshotPage } from './snapshot';
 import { countValues } from './values';
 import { defined, without } from '../../kernel/without';
 

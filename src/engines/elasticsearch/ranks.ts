@@ -9,8 +9,7 @@ import {
   type Word,
 } from '../../kernel/query';
 import { ID, type IndexLayout, property } from './layout';
-import { having, type Query, type queryOf } from './query';
-import { type Snapshot, type SnapshotPage } from './snapshot';
+import { having, type Query, type queryOf, type Snapshot, type SnapshotPage } from './query';
 
 /** The value of a sort key; undefined if it is missing. */
 export type SortValue = number | string | undefined;

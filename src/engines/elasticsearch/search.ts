@@ -9,7 +9,7 @@ import {
 } from '../../kernel/query';
 import { type IndexContext } from './connection';
 import { foundOf, ID, type IndexLayout, nameOf, property } from './layout';
-import { queryOf } from './query';
+import { queryOf, Snapshot } from './query';
 import {
   compareRanks,
   type MatchOrder,
@@ -19,7 +19,6 @@ import {
   Score,
   type SortValue,
 } from './ranks';
-import { Snapshot } from './snapshot';
 
 /** One page in order, and the number of all matching documents. */
 export async function search(context: IndexContext, wanted: Search, bodyLimit?: number): Promise<Results> {

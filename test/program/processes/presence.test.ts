@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { cp, mkdtemp, readdir, rename, rm, utimes } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
-import { Presence } from '../../../src/engines/embedded/presence';
+import { Presence } from '../../../src/engines/embedded/leases';
 import { SYSTEM_CLOCK } from '../../../src/runtime/clock';
 import { LeaseHolder } from '../../../src/runtime/lease-holder';
 import { DIST } from '../../support/built';

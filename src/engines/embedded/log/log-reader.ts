@@ -2,8 +2,7 @@ import { positionOf, type RecordedEvent } from '../../../kernel/event';
 import { APPEND_LIMITS, DamagedLog } from '../../../kernel/event-log';
 import { Connection, type Session } from '../connection';
 import { type PlannedRead, refuseGaps, refuseMissing, refuseSkipped } from './damage';
-import { expiredUpTo } from './expiry';
-import { eventsOfAppends, HEAD, type LogKind, openToRead, REVISION, SUBJECTS } from './schema';
+import { eventsOfAppends, expiredUpTo, HEAD, type LogKind, openToRead, REVISION, SUBJECTS } from './schema';
 
 /** Target size of a batch; exceeded by less than one append. */
 const BATCH_BYTES = 4 * 1024 * 1024;

@@ -4,8 +4,16 @@ import { type Appended, RevisionConflict } from '../../../kernel/event-log';
 import { COMMIT_APPENDS, COMMIT_SECONDS, FSYNC_SECONDS } from '../../../runtime/metrics';
 import { Connection, type Session } from '../connection';
 import { refuseTorn, refuseTornIndex } from './damage';
-import { expireSlice, shrinkSlice } from './expiry';
-import { eventsOfAppends, HEAD, type LogKind, openToAppend, REVISION, SUBJECTS } from './schema';
+import {
+  eventsOfAppends,
+  expireSlice,
+  HEAD,
+  type LogKind,
+  openToAppend,
+  REVISION,
+  shrinkSlice,
+  SUBJECTS,
+} from './schema';
 import { checkAppend } from '../../check-append';
 
 /** Texts of one event in `PackedAppend.texts`: id, type, data, meta. */

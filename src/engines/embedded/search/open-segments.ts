@@ -1,8 +1,7 @@
 import { difference, everything, type OrdinalSet, setOf, union } from './sets';
-import { type SegmentState } from './manifest';
+import { type Change, type SegmentState } from './manifest';
 import { type Searched } from './matches';
 import { SegmentMerge } from './merge';
-import { type Change } from './recorded';
 import { type IndexedDocument, type Schema, Segment, writeDocuments, writeSegment } from './segment';
 import { type CheckedBlobs } from './storage';
 

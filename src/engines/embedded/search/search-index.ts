@@ -2,11 +2,19 @@ import { type OrdinalSet, setOf, union } from './sets';
 import { SegmentMerge } from './merge';
 import { answer, rowsById, type Walked, walked } from './answer';
 import { countFacets } from './facets';
-import { isMostlyDeleted, Manifest, type Root, type SegmentState, tiersOf } from './manifest';
+import {
+  type Change,
+  decodeChanges,
+  encodeChanges,
+  isMostlyDeleted,
+  Manifest,
+  type Root,
+  type SegmentState,
+  tiersOf,
+} from './manifest';
 import { matchesOf, type Searched } from './matches';
 import { type Draft, OpenSegments, withoutEmpty } from './open-segments';
 import { type Answer, type Count, type Facet, type Filter, type Query } from './query';
-import { type Change, decodeChanges, encodeChanges } from './recorded';
 import {
   type IndexedDocument,
   MOST_DOCUMENTS,

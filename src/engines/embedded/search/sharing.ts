@@ -1,8 +1,7 @@
 import { bytesOf, compareBytes } from './bytes';
-import { type Manifest, type SegmentState, SHARED } from './manifest';
+import { type Change, type Manifest, type SegmentState, SHARED } from './manifest';
 import { anyTokenSet, type Searched } from './matches';
 import { type Deletion, type OpenSegments } from './open-segments';
-import { type Change } from './recorded';
 import { difference } from './sets';
 import { type IndexedDocument, type Schema } from './segment';
 

@@ -1,7 +1,7 @@
 import { existsSync, statSync } from 'node:fs';
 import { type Position, START } from '../../../kernel/event';
 import { type CollectionSpec } from '../../../kernel/read-store';
-import { type Change } from '../search/recorded';
+import { type Change } from '../search/manifest';
 import { type Merge, SearchIndex } from '../search/search-index';
 import { BlobCache, type Blobs } from '../search/storage';
 import { Layout } from './layout';

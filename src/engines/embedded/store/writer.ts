@@ -3,7 +3,7 @@ import { type Position } from '../../../kernel/event';
 import { type Write } from '../../../kernel/read-store';
 import { type GenerationFile } from './generation-file';
 import { type IndexedDocument } from '../search/segment';
-import { type Change } from '../search/recorded';
+import { type Change } from '../search/manifest';
 import { writeBytes } from '../search/bytes';
 import { type DeclaredField } from '../../declaration';
 import { removalsOf, VERSION } from './documents';
