@@ -1,8 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { type AddressInfo } from 'node:net';
-import { printable } from '../delivery/sending/attempt';
-import { problemOfSignature } from '../delivery/sending/signature';
+import { printable, problemOfSignature } from '../delivery/sending/attempt';
 import { UsageError } from './command-error';
 
 export interface ReceiverOptions {

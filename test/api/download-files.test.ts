@@ -5,7 +5,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { request } from 'undici';
 import { generateProducts } from '../../bench/generate';
 import { SYSTEM_CLOCK } from '../../src/runtime/clock';
-import { BLOCK } from '../../src/services/products/download/feed-format';
+import { BLOCK } from '../../src/services/products/download/exporter';
 import { RenderedFeeds } from '../../src/services/products/download/rendered-feeds';
 import { TestApp } from '../support/app';
 import { pauseRendering } from '../support/pause-call';

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import { type DownloadFormat, digestOf } from '../../bench/downloaded';
-import { feedFormat } from '../../src/services/products/download/feed-format';
+import { feedFormat } from '../../src/services/products/download/exporter';
 import { type OutputProduct } from '../../src/services/products/output';
 
 const product = (brand: string): OutputProduct => ({

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { Secrets } from '../../src/domain/subscriptions/subscription';
 import { AllowedAddresses } from '../../src/delivery/sending/addresses';
 import { Sender } from '../../src/delivery/sending/sender';
-import { signatureOf } from '../../src/delivery/sending/signature';
+import { signatureOf } from '../../src/delivery/sending/attempt';
 import { SYSTEM_CLOCK } from '../../src/runtime/clock';
 import { attemptTo } from '../delivery/sending/receivers';
 import { DIST } from '../support/built';

@@ -11,6 +11,7 @@ import {
   ConnectionFailed,
   type Failure,
   failureOf,
+  headersOf,
   RefusedTarget,
   retryAfterOf,
   STOPPED,
@@ -22,7 +23,6 @@ import {
   type ReceiverHost,
 } from './connections';
 import { ReceiverNames } from './dns';
-import { headersOf } from './signature';
 import { codeOf } from '../../kernel/unknown';
 
 const LIMITS = { connectMs: 5_000, attemptMs: 15_000, answerMs: 1_000, mostAgeMs: 5 * 60 * 1000 } as const;

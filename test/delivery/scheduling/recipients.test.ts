@@ -1,7 +1,7 @@
 import { Webhook } from 'standardwebhooks';
 import { START } from '../../../src/kernel/event';
 import { Recipients, Standings } from '../../../src/delivery/scheduling/recipients';
-import { signatureOf } from '../../../src/delivery/sending/signature';
+import { signatureOf } from '../../../src/delivery/sending/attempt';
 import { Secrets, type SubscriptionEvent } from '../../../src/domain/subscriptions/subscription';
 import { AT, created, Recorded } from '../matching/recorded-events';
 

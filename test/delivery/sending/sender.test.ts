@@ -3,7 +3,7 @@ import { Webhook } from 'standardwebhooks';
 import { version } from '../../../package.json';
 import { rendererOf } from '../../../src/delivery/matching/messages-of';
 import { Secrets } from '../../../src/domain/subscriptions/subscription';
-import { signatureOf } from '../../../src/delivery/sending/signature';
+import { signatureOf } from '../../../src/delivery/sending/attempt';
 import { accepting, answer, attemptTo, type Behaviour, sendingTo } from './receivers';
 
 const { sender, receiver } = sendingTo();

@@ -6,8 +6,7 @@ import { type Clock, type Timer } from '../../../runtime/clock';
 import { FairBudget } from '../../../runtime/fair-queue';
 import { unavailableIfSystem } from '../../../runtime/unavailable';
 import { productFaults } from '../../../domain/products/feed';
-import { BLOCK } from './feed-format';
-import { type Exporter, type RenderProgress, type RenderRequest } from './exporter';
+import { BLOCK, type Exporter, type RenderProgress, type RenderRequest } from './exporter';
 import { type DownloadPlan } from './plan';
 
 /** How long (ms) a feed that is asked for by pages stays for the next one. */
