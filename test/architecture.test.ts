@@ -25,6 +25,9 @@ describe('the table of folders in docs/architecture.md', () => {
   });
 });
 
+/** Names of types that may be declared twice. Only ever lower it. */
+const MOST_REPEATED = 24;
+
 /** `The way of a product`, and what it says. */
 const ways = [
   ...read('docs/architecture.md').matchAll(/^## (The way of .*|Notifications)\n([^]*?)(?=^## )/gm),
@@ -66,6 +69,16 @@ describe.each(ways)('%s in docs/architecture.md', (_, text) => {
       ),
     ).toEqual([]);
   });
+});
+
+it('names of types mean one thing: few are declared more than once', () => {
+  const declared = /^(?:export )?(?:abstract )?(?:type|interface|class) (\w+)/gm;
+  const times = new Map<string, number>();
+  for (const file of sources)
+    for (const [, name = ''] of read(file).matchAll(declared)) times.set(name, (times.get(name) ?? 0) + 1);
+  const repeated = [...times].filter(([, count]) => count > 1).map(([name]) => name);
+  // Those that remain are private to modules that have nothing to do with each other.
+  expect(repeated.slice(MOST_REPEATED)).toEqual([]);
 });
 
 it('folders of tests are named like those of the source, or described in CONTRIBUTING.md', () => {

@@ -68,7 +68,7 @@ export interface FoundList<Item> extends AnsweredPage {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-type Find<Item> = (query: QueryOptions) => Promise<FoundList<Item>>;
+type FindList<Item> = (query: QueryOptions) => Promise<FoundList<Item>>;
 
 /** Returned by a handler that answers with a list; begun once `ReadQueue` admits it (`docs/decisions.md#x70`). */
 export class ListAnswer {
@@ -80,7 +80,7 @@ export class ListAnswer {
   /** The answer of an operation: a list of records, written by their table. `keys` may have a format. */
   static of<K extends RecordKind>(
     { answer }: Answering<List<K>>,
-    find: Find<AnswerOf<K>>,
+    find: FindList<AnswerOf<K>>,
     keys?: ListAnswer['details'],
   ): ListAnswer {
     return ListAnswer.written(listTextOf(answer), find, keys);
@@ -88,7 +88,7 @@ export class ListAnswer {
 
   static written<Item>(
     textOf: (view: ListView) => ListText<Item>,
-    find: Find<Item>,
+    find: FindList<Item>,
     { format }: ListAnswer['details'] = {},
   ): ListAnswer {
     return new ListAnswer(

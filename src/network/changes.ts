@@ -96,9 +96,9 @@ function changeBy(event: DirectoryEvent, directory: Directory): NetworkChange {
   }
 }
 
-type Named = { readonly name: string } | { readonly names: Readonly<Record<string, string>> };
+type NamedEntity = { readonly name: string } | { readonly names: Readonly<Record<string, string>> };
 
-function nameOf(one: Named | undefined): string {
+function nameOf(one: NamedEntity | undefined): string {
   const name = one && ('name' in one ? one.name : one.names['en']);
   return name === undefined ? '' : shortJson(name);
 }

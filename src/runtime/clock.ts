@@ -147,3 +147,33 @@ export class ClockGuard {
     return wall;
   }
 }
+
+/** Of a timer: what is due later is looked at again. */
+const LONGEST_ALARM_MS = 60_000;
+
+/** Calls something at the earliest of the times that it is set to. */
+export class Alarm {
+  private next: { readonly at: number; readonly timer: Timer } | undefined;
+
+  constructor(
+    private readonly clock: Clock,
+    private readonly ring: () => void,
+  ) {}
+
+  /** At a monotonic time, or earlier: then whoever is called sets it again. Undefined sets nothing. */
+  set(at: number | undefined): void {
+    if (at === undefined || (this.next !== undefined && this.next.at <= at)) return;
+    this.stop();
+    const ms = Math.min(Math.max(1, Math.ceil(at - this.clock.monotonic())), LONGEST_ALARM_MS);
+    const timer = this.clock.timer(ms, () => {
+      this.next = undefined;
+      this.ring();
+    });
+    this.next = { at, timer };
+  }
+
+  stop(): void {
+    this.next?.timer.cancel();
+    this.next = undefined;
+  }
+}

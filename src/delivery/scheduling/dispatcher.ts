@@ -2,7 +2,7 @@ import { type Message, type Outcome, whyUnsendable } from '../../domain/deliveri
 import { reportedFailure } from '../../domain/deliveries/health';
 import { type RecordedEvent } from '../../kernel/event';
 import { type EventLog } from '../../kernel/event-log';
-import { type Clock, type Timer } from '../../runtime/clock';
+import { Alarm, type Clock, type Timer } from '../../runtime/clock';
 import { ATTEMPT_SECONDS, DELIVERY_OUTCOMES, DELIVERY_SECONDS } from '../../runtime/metrics';
 import { startSpan } from '../../runtime/tracing';
 import { atMost } from '../../runtime/unavailable';
@@ -433,35 +433,5 @@ function dropGone({ receivers }: PartitionState, scheduler: Scheduler, recipient
     if (isOpen || recipients.mayHave(id)) continue;
     receivers.delete(id);
     scheduler.leave(id);
-  }
-}
-
-/** Of a timer: what is due later is looked at again. */
-const LONGEST_MS = 60_000;
-
-/** Calls something at the earliest of the times that it is set to. */
-class Alarm {
-  private next: { readonly at: number; readonly timer: Timer } | undefined;
-
-  constructor(
-    private readonly clock: Clock,
-    private readonly ring: () => void,
-  ) {}
-
-  /** At a monotonic time, or earlier: then whoever is called sets it again. Undefined sets nothing. */
-  set(at: number | undefined): void {
-    if (at === undefined || (this.next !== undefined && this.next.at <= at)) return;
-    this.stop();
-    const ms = Math.min(Math.max(1, Math.ceil(at - this.clock.monotonic())), LONGEST_MS);
-    const timer = this.clock.timer(ms, () => {
-      this.next = undefined;
-      this.ring();
-    });
-    this.next = { at, timer };
-  }
-
-  stop(): void {
-    this.next?.timer.cancel();
-    this.next = undefined;
   }
 }

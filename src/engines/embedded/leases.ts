@@ -10,7 +10,7 @@ import { StoreFile } from './store/store-file';
 export const LEASE_TABLE = `CREATE TABLE IF NOT EXISTS lease_holders (name TEXT PRIMARY KEY, owner TEXT NOT NULL,
     expires INTEGER NOT NULL) STRICT;`;
 
-/** Leases that ended longer ago (ms) are deleted: some names are used once. */
+/** How long (ms) leases that have ended, and files of processes that are gone, are kept: longer than any lease. */
 const KEPT_MS = 60 * 60 * 1000;
 
 /**
@@ -112,9 +112,6 @@ export class LeaseFile extends Leases {
 /** The folder within the data folder, for what a copy does not need. */
 export const PRESENCE_FOLDER = 'alive';
 
-/** How long (ms) files of processes that are gone are kept: longer than any lease. */
-const OWNER_KEPT_MS = 60 * 60 * 1000;
-
 /** How long (ms) an owner that lives is not asked for again. */
 const ALIVE_MS = 500;
 
@@ -174,7 +171,7 @@ export class Presence {
       if (!name.endsWith('.lock')) continue;
       const file = join(this.folder, name);
       const { mtimeMs = Infinity } = statSync(file, { throwIfNoEntry: false }) ?? {};
-      if (Date.now() - mtimeMs > OWNER_KEPT_MS && !isLocked(file)) rmSync(file, { force: true });
+      if (Date.now() - mtimeMs > KEPT_MS && !isLocked(file)) rmSync(file, { force: true });
     }
   }
 

@@ -146,7 +146,7 @@ export interface LoadFault {
 }
 
 /** A product that may not be stored: its first faults, and how many more there are. */
-export interface Refusal {
+export interface ProductRefusal {
   readonly sourceProductId: string | undefined;
   readonly faults: readonly LoadFault[];
   readonly moreFaults: number;
@@ -165,7 +165,7 @@ export class LoadFaults {
     return this.max - this.listed.length;
   }
 
-  add({ faults, moreFaults }: Refusal): void {
+  add({ faults, moreFaults }: ProductRefusal): void {
     this.addAll({ products: 1, listed: faults, more: moreFaults });
   }
 
@@ -184,7 +184,7 @@ export interface FaultCounts {
 }
 
 /** Refuses a product larger than `MAX_PRODUCT`, at a place of the body, from 1; its id may be unknown. */
-export function oversized(sourceProductId: string | undefined, sequence: number): Refusal {
+export function oversized(sourceProductId: string | undefined, sequence: number): ProductRefusal {
   const message = `expected a product of at most ${MAX_PRODUCT / 1024} KB, as JSON`;
   const details = sourceProductId === undefined ? {} : { sourceProductId };
   const refused = toLoadFault(fault.illegalValue(message, details), sequence);

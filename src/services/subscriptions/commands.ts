@@ -96,7 +96,7 @@ export class Subscriptions {
   }
 
   /** Creates a subscription; raises CON_350 if there are too many. */
-  async create(command: CreateCommand, request?: Repeated): Promise<WrittenSubscription> {
+  async create(command: CreateCommand, request?: RepeatedRequest): Promise<WrittenSubscription> {
     const created = await new NewSubscriptions(this.clock, this.log).create(command, request);
     if (created?.state.is !== 'active')
       throw fault.content(
@@ -148,7 +148,7 @@ export class SubscriptionCommands {
     topic: SubscriptionTopic,
     posted: Posted,
     caller: Subscriber,
-    request?: Repeated,
+    request?: RepeatedRequest,
   ): Promise<WrittenSubscription> {
     const subscription = this.checked(topic, posted, caller);
     const { organisationId } = caller;
@@ -237,7 +237,7 @@ const MOST_SUBSCRIPTIONS = 100;
 type CreateCommand = Extract<SubscriptionCommand, { readonly do: 'create' }>;
 
 /** A request that may be repeated; `mayHaveRun`: it was begun before, and nobody knows what became of it. */
-interface Repeated {
+interface RepeatedRequest {
   readonly id: string;
   readonly mayHaveRun: boolean;
 }
@@ -259,7 +259,7 @@ class NewSubscriptions {
   ) {}
 
   /** Undefined if all slots are in use. `request`: what it has created before is found again. */
-  async create(command: CreateCommand, request?: Repeated): Promise<CreatedSubscription | undefined> {
+  async create(command: CreateCommand, request?: RepeatedRequest): Promise<CreatedSubscription | undefined> {
     const created = request?.mayHaveRun === true ? await this.createdBy(request, command) : undefined;
     if (created !== undefined) return created;
     const chance =
@@ -277,7 +277,7 @@ class NewSubscriptions {
 
   /** The subscription that a request has created, if it is still there: its first event has an id made of the request. */
   private async createdBy(
-    request: Repeated,
+    request: RepeatedRequest,
     { organisationId }: CreateCommand,
   ): Promise<CreatedSubscription | undefined> {
     for (let slot = 0; slot < MOST_SUBSCRIPTIONS; slot += 1) {
@@ -322,7 +322,7 @@ const UNKNOWN = { state: subscriptionDecider.initial, revision: NO_STREAM };
 
 const CREATED = Buffer.from('affilog created ');
 
-function eventIdOf({ id }: Repeated, subscriptionId: string): string {
+function eventIdOf({ id }: RepeatedRequest, subscriptionId: string): string {
   return namedUuid(CREATED, `${id} ${subscriptionId}`);
 }
 

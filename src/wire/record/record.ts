@@ -58,7 +58,7 @@ export type Kind = Scalar<unknown, never> | List | RecordKind;
 /** `Posted` is the value that a post is read to, `Answered` the value that an answer is written from. */
 export interface Scalar<Posted, Answered> {
   readonly is: 'scalar';
-  readonly posted: Form & {
+  readonly posted: ValueForm & {
     readonly read: ReadScalar<Posted>;
     /** In XML the white space around a value belongs to it (`docs/decisions.md#x3`). */
     readonly isText?: true;
@@ -66,14 +66,14 @@ export interface Scalar<Posted, Answered> {
     readonly isId?: true;
   };
   /** The text of an answer in XML and CSV. */
-  readonly answered: Form & { readonly write: (value: Answered) => string | number };
+  readonly answered: ValueForm & { readonly write: (value: Answered) => string | number };
 }
 
 /** Reads a value that is set; refuses an unusable one and returns undefined. */
 export type ReadScalar<T> = (value: unknown, place: Place, refusals: Refusals) => T | undefined;
 
 /** How a value looks in one direction. */
-interface Form {
+interface ValueForm {
   readonly json: JsonSchema;
   readonly xsd: string | NamedType;
   /** Follows the description of each field of this kind. */

@@ -113,15 +113,15 @@ interface MarkupHandlers {
 }
 
 /** The context of the next byte; `start` is within a start tag, `end` within an end tag. */
-type ByteContext = 'text' | 'less' | 'start' | 'value' | 'end' | 'declaration' | Section | 'lost';
+type ByteContext = 'text' | 'less' | 'start' | 'value' | 'end' | 'declaration' | MarkupSection | 'lost';
 
-type Section = 'comment' | 'cdata' | 'instruction';
+type MarkupSection = 'comment' | 'cdata' | 'instruction';
 
 /** The text before the `>` that ends a section. */
-const ENDS: Readonly<Record<Section, string>> = { comment: '--', cdata: ']]', instruction: '?' };
+const ENDS: Readonly<Record<MarkupSection, string>> = { comment: '--', cdata: ']]', instruction: '?' };
 
 /** What follows `<!` where a section begins. */
-const BEGINNINGS: ReadonlyMap<string, Section> = new Map([
+const BEGINNINGS: ReadonlyMap<string, MarkupSection> = new Map([
   ['--', 'comment'],
   ['[CDATA[', 'cdata'],
 ]);

@@ -1,11 +1,11 @@
 import { isOneLetterOff } from '../../support/oracle';
 import {
   type Count,
-  type Facet,
-  type Filter,
+  type IndexFacet,
+  type IndexFilter,
   type Key,
-  type Order,
-  type Query,
+  type IndexOrder,
+  type IndexQuery,
 } from '../../../src/engines/embedded/search/query';
 import { type Blobs } from '../../../src/engines/embedded/search/storage';
 import { type IndexedDocument, type Schema } from '../../../src/engines/embedded/search/segment';
@@ -75,7 +75,7 @@ interface NaiveAnswer {
 }
 
 /** What a query means: a plain computation over all documents. */
-export function naive(documents: readonly Placed[], query: Query): NaiveAnswer {
+export function naive(documents: readonly Placed[], query: IndexQuery): NaiveAnswer {
   const matching = documents.filter((document) => passes(document, query.filter));
   const { group, order, offset, size, after } = query;
   const groups = new Map<unknown, Placed[]>();
@@ -119,8 +119,8 @@ export function naive(documents: readonly Placed[], query: Query): NaiveAnswer {
 /** What the facets of a filter are. */
 export function naiveFacets(
   documents: readonly Placed[],
-  filter: Filter,
-  facets: readonly Facet[],
+  filter: IndexFilter,
+  facets: readonly IndexFacet[],
 ): readonly (readonly Count[])[] {
   const matching = documents.filter((document) => passes(document, filter));
   return facets.map((facet) => {
@@ -154,7 +154,7 @@ function tokensOf({ tokens }: Placed): readonly string[] {
   return tokens.split('\n');
 }
 
-function passes(document: Placed, filter: Filter): boolean {
+function passes(document: Placed, filter: IndexFilter): boolean {
   if ('all' in filter) return filter.all.every((part) => passes(document, part));
   if ('any' in filter) return filter.any.some((part) => passes(document, part));
   if ('token' in filter) return tokensOf(document).includes(filter.token);
@@ -163,7 +163,7 @@ function passes(document: Placed, filter: Filter): boolean {
   return value >= (filter.min ?? -Infinity) && value <= (filter.max ?? Infinity);
 }
 
-function keysOf(document: Placed, order: readonly Order[]): readonly Key[] {
+function keysOf(document: Placed, order: readonly IndexOrder[]): readonly Key[] {
   return order.map((key) => {
     if ('matches' in key) return key.matches.filter((filter) => passes(document, filter)).length;
     if ('ofRow' in key) return key.ofRow(document.row) ?? NaN;
@@ -172,7 +172,7 @@ function keysOf(document: Placed, order: readonly Order[]): readonly Key[] {
   });
 }
 
-function compareAll(order: readonly Order[], a: readonly Key[], b: readonly Key[]): number {
+function compareAll(order: readonly IndexOrder[], a: readonly Key[], b: readonly Key[]): number {
   for (const [at, key] of order.entries()) {
     const compared = compareKey(key, a[at]!, b[at]!);
     if (compared !== 0) return compared;
@@ -180,7 +180,7 @@ function compareAll(order: readonly Order[], a: readonly Key[], b: readonly Key[
   return 0;
 }
 
-function compareKey(key: Order, a: Key, b: Key): number {
+function compareKey(key: IndexOrder, a: Key, b: Key): number {
   if (Number.isNaN(a) || Number.isNaN(b)) return Number(Number.isNaN(a)) - Number(Number.isNaN(b));
   const isDescending = 'matches' in key || ('descending' in key && key.descending);
   const compared =

@@ -1,7 +1,12 @@
 import { createHash } from 'node:crypto';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { type Facet, type Filter, type Order, type Query } from '../../../src/engines/embedded/search/query';
+import {
+  type IndexFacet,
+  type IndexFilter,
+  type IndexOrder,
+  type IndexQuery,
+} from '../../../src/engines/embedded/search/query';
 import { type Merge, SearchIndex } from '../../../src/engines/embedded/search/search-index';
 import { type Schema } from '../../../src/engines/embedded/search/segment';
 import {
@@ -51,7 +56,7 @@ function someDocument(random: Random, row: number): SomeDocument {
   };
 }
 
-function someFilter(random: Random, depth = 0): Filter {
+function someFilter(random: Random, depth = 0): IndexFilter {
   const kind = random(depth > 1 ? 6 : 10);
   if (kind < 3) return { token: random(3) === 0 ? `t${random(100)}` : `w${random(6)}` };
   if (kind === 3) {
@@ -81,14 +86,14 @@ function textOf(row: number): string | undefined {
   return row % 9 === 0 ? undefined : `${['\uff5e', 'b', '\u{1f600}'][row % 3]}${row % 50}`;
 }
 
-function having(...tokens: readonly string[]): readonly Filter[] {
+function having(...tokens: readonly string[]): readonly IndexFilter[] {
   return tokens.map((token) => ({ token }));
 }
 
 const NEWEST = { column: 'modified', descending: true } as const;
 
-function someOrder(random: Random): readonly Order[] {
-  const orders: readonly (readonly Order[])[] = [
+function someOrder(random: Random): readonly IndexOrder[] {
+  const orders: readonly (readonly IndexOrder[])[] = [
     [NEWEST],
     [{ column: 'price' }],
     [{ column: 'price', descending: true }],
@@ -108,7 +113,7 @@ function someOrder(random: Random): readonly Order[] {
   return orders[random(orders.length)]!;
 }
 
-function someQuery(random: Random): Query {
+function someQuery(random: Random): IndexQuery {
   const order = someOrder(random);
   const group = {
     column: 'group',
@@ -125,7 +130,7 @@ function someQuery(random: Random): Query {
   };
 }
 
-function someFacets(random: Random): readonly Facet[] {
+function someFacets(random: Random): readonly IndexFacet[] {
   const columns = ['price', 'stock', 'modified'];
   const column = columns[random(3)]!;
   const [from, step] = column === 'modified' ? [1_700_000_000_000, 86_400_000] : [random(3) - 2, 700];
@@ -146,7 +151,7 @@ function someFacets(random: Random): readonly Facet[] {
 function expectSame(
   index: SearchIndex,
   documents: readonly Placed[],
-  query: Query,
+  query: IndexQuery,
   partitions?: Set<number>,
 ): void {
   const visible = documents.filter(({ partition }) => partitions?.has(partition) !== false);
@@ -178,7 +183,7 @@ function expectSameFacets(
 function expectSameRows(
   index: SearchIndex,
   documents: readonly Placed[],
-  filter: Filter,
+  filter: IndexFilter,
   after?: string,
 ): void {
   const { rows } = naive(documents, { filter, order: [], offset: 0, size: Infinity });
@@ -206,10 +211,10 @@ function expectSameRows(
 }
 
 /** Pages through all results by cursors. */
-function expectSamePages(index: SearchIndex, documents: readonly Placed[], query: Query): void {
+function expectSamePages(index: SearchIndex, documents: readonly Placed[], query: IndexQuery): void {
   const size = Math.max(7, Math.ceil(naive(documents, query).total / 6));
-  for (let after: Query['after'] = null; after !== undefined;) {
-    const page: Query = { ...query, offset: 0, size, after };
+  for (let after: IndexQuery['after'] = null; after !== undefined;) {
+    const page: IndexQuery = { ...query, offset: 0, size, after };
     expectSame(index, documents, page);
     after = index.query(page).next;
   }
@@ -626,7 +631,7 @@ describe('with many partitions', () => {
     const [few, many] = [1_100, 4_400].map((partitions) => {
       const { blobs, index } = filled(partitions);
       const reader = new SearchIndex(blobs, SCHEMA, new BlobCache(0));
-      const query: Query = { filter: { token: 'w0' }, order: [NEWEST], offset: 0, size: 10 };
+      const query: IndexQuery = { filter: { token: 'w0' }, order: [NEWEST], offset: 0, size: 10 };
       const searched = new Set([1_500]);
       expect(reader.query(query, searched).total).toBe(2);
       return ['write', 'merge', 'search'].map((work) => {
@@ -714,7 +719,7 @@ test.each([
   );
   remove(index, 0, [idOf(4)]);
   const documents = random;
-  const wanted: Query = {
+  const wanted: IndexQuery = {
     filter: { all: [{ token: 'w0' }, { column: 'price', min: 1 }, { column: 'stock', min: -5 }] },
     order: [{ column: 'price', descending: true }],
     offset: 0,
@@ -769,7 +774,7 @@ test('after a transaction was rolled back, nothing of it is remembered', () => {
 test('a query is stopped by what its check throws', () => {
   const index = new SearchIndex(new MemoryBlobs(), SCHEMA, new BlobCache(0));
   append(index, 0, [someDocument(randomOf(1), 1)]);
-  const query: Query = { filter: { token: 'w0' }, order: [NEWEST], offset: 0, size: 1 };
+  const query: IndexQuery = { filter: { token: 'w0' }, order: [NEWEST], offset: 0, size: 1 };
   const stop = new Error('too long');
   expect(() =>
     index.query(query, undefined, () => {
@@ -813,7 +818,7 @@ describe('every loop over many documents checks whether to go on', () => {
   const documents = 40_000;
   const blobs = new MemoryBlobs();
   const schema: Schema = { ...SCHEMA, groups: ['group', 'brand'] };
-  const everything: Query = { filter: { all: [] }, order: [NEWEST], offset: 0, size: documents };
+  const everything: IndexQuery = { filter: { all: [] }, order: [NEWEST], offset: 0, size: documents };
   const grouped = { column: 'group', within: [{ column: 'price' }], members: 1 };
   const slow = [{ ofRow: (row: number) => row }];
   const checksOf = (work: (index: SearchIndex, check: () => void) => void): number => {
@@ -834,7 +839,7 @@ describe('every loop over many documents checks whether to go on', () => {
     );
   });
 
-  test.each<[of: string, query: Query, least: number]>([
+  test.each<[of: string, query: IndexQuery, least: number]>([
     ['documents in the default order', everything, 1],
     ['documents in a stored order', { ...everything, order: [{ column: 'price' }] }, 1],
     ['documents in another order', { ...everything, order: [{ column: 'stock' }], size: 1 }, 1],
@@ -884,7 +889,7 @@ test('words near one that a later segment has are not looked for; others are, wi
   append(index, 1, [{ id: 'lamp', row: letters, tokens: 'lamps', numbers: {} }]);
   const checksOf = (near: string, counts: readonly object[]): number => {
     let checks = 0;
-    const facet: Facet = { near, after: [''], size: 10 };
+    const facet: IndexFacet = { near, after: [''], size: 10 };
     const check = (): void => void (checks += 1);
     expect(index.countFacets({ all: [] }, [facet], undefined, check)).toEqual([counts]);
     return checks;

@@ -1,8 +1,8 @@
-import { countGroups, type Group, GroupSearch } from './groups';
+import { countGroups, type Group, GroupFinder } from './groups';
 import { merged } from './heap';
 import { type Hit, idOf, Ordering, Ranked } from './hits';
 import { DECODED, everyFew, type Matches, matchesOf, type Searched } from './matches';
-import { type Answer, type Query } from './query';
+import { type IndexAnswer, type IndexQuery } from './query';
 import { type Schema } from './segment';
 import { decode, SPAN } from './containers';
 import { bytesOf, compareBytes } from './bytes';
@@ -11,9 +11,9 @@ import { bytesOf, compareBytes } from './bytes';
 export function answer(
   searched: readonly Searched[],
   schema: Schema,
-  query: Query,
+  query: IndexQuery,
   check: () => void,
-): Answer {
+): IndexAnswer {
   const all = searched.map((one) => matchesOf(one, schema, query.filter, check));
   const { group, offset, size, after } = query;
   // One more, to find out whether there is a next page.
@@ -27,7 +27,7 @@ export function answer(
       ? []
       : group === undefined
         ? documents(all, schema, query, wanted, check)
-        : new GroupSearch(all, schema, query, group, check).groups(wanted, after ?? null);
+        : new GroupFinder(all, schema, query, group, check).groups(wanted, after ?? null);
   const page = found.slice(offset, offset + size);
   const last = after === undefined || found.length < wanted ? undefined : page.at(-1);
   return {
@@ -41,7 +41,7 @@ export function answer(
 function documents(
   all: readonly Matches[],
   schema: Schema,
-  { order, after }: Query,
+  { order, after }: IndexQuery,
   wanted: number,
   check: () => void,
 ): readonly Group[] {

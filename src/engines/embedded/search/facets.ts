@@ -5,15 +5,15 @@ import { type Dictionary, type DictionaryReader, MAX_INLINE } from './dictionary
 import { FirstItems } from './heap';
 import { DECODED, everyFew, firstWhere, type Matches, matchesOf, type Searched, tokenSet } from './matches';
 import { MergedTokens } from './merge';
-import { type Count, type Facet, type Filter } from './query';
+import { type Count, type IndexFacet, type IndexFilter } from './query';
 import { type Schema, type Segment, type StoredOrder } from './segment';
 
 /** Counts values among the matching documents of all segments. */
 export function countFacets(
   searched: readonly Searched[],
   schema: Schema,
-  filter: Filter,
-  facets: readonly Facet[],
+  filter: IndexFilter,
+  facets: readonly IndexFacet[],
   check: () => void,
 ): readonly (readonly Count[])[] {
   const counters = facets.map((facet) => {
@@ -21,7 +21,7 @@ export function countFacets(
     return 'near' in facet ? new NearCounter(facet) : new TokenCounter(facet);
   });
   const near = counters.filter((counter) => counter instanceof NearCounter);
-  const again: Counted[] = [];
+  const again: CountedMatches[] = [];
   for (const one of searched) {
     const matches = matchesOf(one, schema, filter, check);
     if (matches.count === 0) continue;
@@ -35,15 +35,15 @@ export function countFacets(
 }
 
 /** The matches of one segment, also as a bitmap. */
-interface Counted {
+interface CountedMatches {
   readonly matches: Matches;
   readonly bitmap: Int32Array;
   readonly check: () => void;
 }
 
-type Tokens = Extract<Facet, { readonly startingWith: string }>;
-type Near = Extract<Facet, { readonly near: string }>;
-type Ranges = Extract<Facet, { readonly column: string }>;
+type Tokens = Extract<IndexFacet, { readonly startingWith: string }>;
+type Near = Extract<IndexFacet, { readonly near: string }>;
+type Ranges = Extract<IndexFacet, { readonly column: string }>;
 
 /**
  * Counts tokens by their lists: those of all tokens of a field have about as many ordinals as there are documents,
@@ -51,12 +51,12 @@ type Ranges = Extract<Facet, { readonly column: string }>;
  * of most documents so far.
  */
 class TokenCounter {
-  private readonly counted: Counted[] = [];
+  private readonly counted: CountedMatches[] = [];
   private readonly few = new Uint32Array(MAX_INLINE);
 
   constructor(private readonly wanted: Tokens) {}
 
-  add(counted: Counted): void {
+  add(counted: CountedMatches): void {
     this.counted.push(counted);
   }
 
@@ -81,7 +81,7 @@ class TokenCounter {
   }
 
   /** How many matching documents of a segment have the token that its reader is at. */
-  private countIn(counted: Counted | undefined, reader: DictionaryReader): number {
+  private countIn(counted: CountedMatches | undefined, reader: DictionaryReader): number {
     if (counted === undefined) return 0;
     const { matches, bitmap } = counted;
     const { terms, docs } = matches.segment;
@@ -125,7 +125,7 @@ class NearCounter {
 
   constructor(private readonly wanted: Near) {}
 
-  add({ matches: { segment }, bitmap }: Counted): void {
+  add({ matches: { segment }, bitmap }: CountedMatches): void {
     const { near, after } = this.wanted;
     const itself = after.map((before) => tokenSet(segment, before + near));
     if (itself.some(({ count }) => count > 0)) this.own += countSetIn(bitmap, union(segment.docs, itself));
@@ -135,7 +135,7 @@ class NearCounter {
     return this.own > 0;
   }
 
-  addOthers({ matches, bitmap, check }: Counted): void {
+  addOthers({ matches, bitmap, check }: CountedMatches): void {
     const { terms, docs } = matches.segment;
     const { near, after } = this.wanted;
     const sets = new Map<string, OrdinalSet[]>();
@@ -193,7 +193,7 @@ class RangeCounter {
     this.found = new Array<number>(wanted.bounds.length + 1).fill(0);
   }
 
-  add({ matches, check }: Counted): void {
+  add({ matches, check }: CountedMatches): void {
     const { segment, set, count } = matches;
     const order = segment.order(this.wanted.column);
     if (order === undefined) {

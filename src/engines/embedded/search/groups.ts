@@ -4,7 +4,7 @@ import { difference, everything, Walk, type OrdinalSet } from './sets';
 import { FirstItems, merged } from './heap';
 import { columnOf, compareIds, type Hit, idOf, isDescending, Ordering, Ranked } from './hits';
 import { DECODED, everyFew, firstWhere, type Matches } from './matches';
-import { type After, type Key, type Order, type Query } from './query';
+import { type After, type Key, type IndexOrder, type IndexQuery } from './query';
 import { type Schema } from './segment';
 
 /** A group of hits: its members in order, at least one. */
@@ -16,7 +16,7 @@ export interface Group {
 }
 
 /** Numbers below a limit that grows. */
-class Marks {
+class NumberSet {
   private words = new Int32Array(1_024);
 
   has(number: number): boolean {
@@ -81,7 +81,7 @@ class Marks {
 
 /** The number of distinct groups of all matches. */
 export function countGroups(all: readonly Matches[], column: string, check: () => void): number {
-  const marks = new Marks();
+  const marks = new NumberSet();
   let alone = 0;
   for (const matches of all) {
     if (matches.count === 0) continue;
@@ -129,7 +129,7 @@ const FEW_MEMBERS = 8;
  * sort keys: it is one of its members. Groups with equal keys are collected and sorted by the ids of their first
  * members.
  */
-export class GroupSearch {
+export class GroupFinder {
   private readonly ordering: Ordering;
   private readonly ranked: readonly Ranked[];
   private readonly inside: readonly Ranked[];
@@ -138,7 +138,7 @@ export class GroupSearch {
   private readonly last: readonly boolean[];
   /** Whether the first member of a group is the one that has the group's keys, so that nothing is left to sort. */
   private readonly isOrderWithin: boolean;
-  private readonly done = new Marks();
+  private readonly done = new NumberSet();
   /** The keys of larger groups that were met before the hit that has these. */
   private readonly later = new Map<number, readonly Key[]>();
   private readonly visit: () => void;
@@ -146,8 +146,8 @@ export class GroupSearch {
   constructor(
     matches: readonly Matches[],
     schema: Schema,
-    query: Query,
-    group: NonNullable<Query['group']>,
+    query: IndexQuery,
+    group: NonNullable<IndexQuery['group']>,
     private readonly check: () => void,
   ) {
     this.visit = everyFew(check);
@@ -287,7 +287,7 @@ export class GroupSearch {
     level: number,
     after: After | null,
   ): Generator<Group, undefined> {
-    const marked = new Marks();
+    const marked = new NumberSet();
     const alone = new Map<unknown, OrdinalSet>();
     for (const [at, set] of sets.entries()) {
       const one = this.ranked[at];
@@ -378,7 +378,7 @@ export class GroupSearch {
 }
 
 /** Whether both are by the same columns. */
-function isSameOrder(a: readonly Order[], b: readonly Order[]): boolean {
+function isSameOrder(a: readonly IndexOrder[], b: readonly IndexOrder[]): boolean {
   return (
     a.length === b.length &&
     a.every((key, at) => {

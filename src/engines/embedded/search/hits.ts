@@ -3,7 +3,7 @@ import { decode, SPAN } from './containers';
 import { difference, intersection, type OrdinalSet, setOf, union, Walk } from './sets';
 import { FirstItems } from './heap';
 import { CHECKED, DECODED, Evaluation, everyFew, firstWhere, type Matches, type Searched } from './matches';
-import { type After, type Filter, type Key, type Order } from './query';
+import { type After, type IndexFilter, type Key, type IndexOrder } from './query';
 import { type Schema, type StoredOrder } from './segment';
 
 /** A matching document with its sort keys. */
@@ -19,7 +19,7 @@ export interface Hit {
 export class Ordering {
   private readonly descending: readonly boolean[];
 
-  constructor(readonly order: readonly Order[]) {
+  constructor(readonly order: readonly IndexOrder[]) {
     this.descending = order.map(isDescending);
   }
 
@@ -72,8 +72,8 @@ export function compareIds(a: Hit, b: Hit): number {
  */
 type OrderKind = 'default' | 'stored' | 'relevance' | 'other';
 
-function kindOf([first, second, third]: readonly Order[], { defaultOrder, orders }: Schema): OrderKind {
-  const isDefault = (order: Order): boolean =>
+function kindOf([first, second, third]: readonly IndexOrder[], { defaultOrder, orders }: Schema): OrderKind {
+  const isDefault = (order: IndexOrder): boolean =>
     columnOf(order) === defaultOrder?.column && isDescending(order) === (defaultOrder?.descending ?? false);
   if (first === undefined) return defaultOrder === undefined ? 'default' : 'other';
   if (second === undefined) {
@@ -86,12 +86,12 @@ function kindOf([first, second, third]: readonly Order[], { defaultOrder, orders
   return 'matches' in first && isThen ? 'relevance' : 'other';
 }
 
-export function isDescending(key: Order): boolean {
+export function isDescending(key: IndexOrder): boolean {
   return 'matches' in key || ('descending' in key && key.descending);
 }
 
 /** The column that a sort key is the value of. */
-export function columnOf(order: Order): string | undefined {
+export function columnOf(order: IndexOrder): string | undefined {
   return 'column' in order && !('by' in order) ? order.column : undefined;
 }
 
@@ -140,7 +140,7 @@ export class Ranked {
     return levels;
   }
 
-  private combined(filters: readonly Filter[]): readonly OrdinalSet[] {
+  private combined(filters: readonly IndexFilter[]): readonly OrdinalSet[] {
     const { segment, set } = this.matches;
     const evaluation = new Evaluation(segment, this.schema, this.check);
     const levels: OrdinalSet[] = [set];
@@ -159,7 +159,7 @@ export class Ranked {
   }
 
   /** The same for many filters: counted per document. */
-  private counted(filters: readonly Filter[]): readonly OrdinalSet[] {
+  private counted(filters: readonly IndexFilter[]): readonly OrdinalSet[] {
     const { segment, set } = this.matches;
     const evaluation = new Evaluation(segment, this.schema, this.check);
     const counts = new Uint16Array(segment.docs);

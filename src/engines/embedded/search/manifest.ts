@@ -223,7 +223,7 @@ export interface Change {
 }
 
 /** A change without its numbers and tokens: ids of added documents. */
-type Head = readonly [
+type ChangeHead = readonly [
   partition: number,
   joining: readonly Joining[],
   deleted: readonly string[],
@@ -240,7 +240,7 @@ const OTHERS = 2;
 export function encodeChanges(changes: readonly Change[]): Uint8Array {
   const heads = bytesOf(
     JSON.stringify(
-      changes.map(({ partition, joining, deleted, added }): Head => [
+      changes.map(({ partition, joining, deleted, added }): ChangeHead => [
         partition,
         joining,
         deleted,
@@ -276,7 +276,7 @@ export function encodeChanges(changes: readonly Change[]): Uint8Array {
 export function decodeChanges(bytes: Uint8Array): readonly Change[] {
   const { buffer, byteOffset } = bytes;
   const [length = 0, width = 0] = new Uint32Array(buffer, byteOffset, 2);
-  const heads = JSON.parse(textOf(bytes.subarray(8, 8 + length))) as readonly Head[];
+  const heads = JSON.parse(textOf(bytes.subarray(8, 8 + length))) as readonly ChangeHead[];
   const count = heads.reduce((sum, [, , , added]) => sum + added.length, 0);
   const start = Math.ceil((8 + length) / 8) * 8;
   const numbers = new Float64Array(buffer, byteOffset + start, count * width);

@@ -15,7 +15,7 @@ import {
   unorderedSet,
 } from './sets';
 import { type Dictionary, type DictionaryReader, MAX_INLINE } from './dictionary';
-import { type Filter } from './query';
+import { type IndexFilter } from './query';
 import { type Schema, type Segment, type StoredOrder } from './segment';
 
 /** A segment as a query sees it. */
@@ -86,7 +86,12 @@ export class Matches {
 const FEW_EXCLUDED = 8;
 
 /** Finds the documents that match a filter. */
-export function matchesOf(searched: Searched, schema: Schema, filter: Filter, check: () => void): Matches {
+export function matchesOf(
+  searched: Searched,
+  schema: Schema,
+  filter: IndexFilter,
+  check: () => void,
+): Matches {
   const { segment, deleted, among } = searched;
   const evaluation = new Evaluation(segment, schema, check);
   const parts = conjuncts(filter);
@@ -112,13 +117,13 @@ export function matchesOf(searched: Searched, schema: Schema, filter: Filter, ch
   return new Matches(searched, difference(evaluation.all(parts, among), deleted), check);
 }
 
-function conjuncts(filter: Filter): readonly Filter[] {
+function conjuncts(filter: IndexFilter): readonly IndexFilter[] {
   if ('all' in filter) return filter.all.flatMap(conjuncts);
   if ('any' in filter && filter.any.length === 1) return filter.any.flatMap(conjuncts);
   return [filter];
 }
 
-type Range = Extract<Filter, { readonly column: string }>;
+type Range = Extract<IndexFilter, { readonly column: string }>;
 
 /** Finds the documents that meet a filter, whether deleted or not. */
 export class Evaluation {
@@ -129,7 +134,7 @@ export class Evaluation {
   ) {}
 
   /** What meets all parts, of some documents: the smallest sets first, ranges last. */
-  all(parts: readonly Filter[], among?: OrdinalSet): OrdinalSet {
+  all(parts: readonly IndexFilter[], among?: OrdinalSet): OrdinalSet {
     const { docs } = this.segment;
     const ranges = parts.filter((part): part is Range => 'column' in part);
     const sets = among === undefined ? [] : [among];
@@ -148,7 +153,7 @@ export class Evaluation {
     return found;
   }
 
-  set(filter: Filter): OrdinalSet {
+  set(filter: IndexFilter): OrdinalSet {
     const { segment } = this;
     this.check();
     if ('all' in filter) return this.all(conjuncts(filter));

@@ -7,7 +7,7 @@ import { type BlobWriter } from './storage';
 import { Heap } from './heap';
 
 /** A segment to merge, without its deleted documents. It reads without the cache. */
-interface Source {
+interface MergedSegment {
   readonly segment: Segment;
   readonly deleted: OrdinalSet;
   /** Other numbers of some documents, by column and ordinal. */
@@ -32,7 +32,7 @@ export class SegmentMerge {
   constructor(
     private readonly blobs: BlobWriter,
     private readonly schema: Schema,
-    private readonly sources: readonly Source[],
+    private readonly sources: readonly MergedSegment[],
     private readonly target: number,
   ) {
     const bases: number[] = [];

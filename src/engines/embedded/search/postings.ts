@@ -84,7 +84,7 @@ export class SortedIds {
 }
 
 /** Integers from 0 that grow in number. */
-class Numbers {
+class GrowingNumbers {
   values = new Uint32Array(1_024);
   length = 0;
 
@@ -112,13 +112,13 @@ class NumberedTokens {
   private static readonly spare: NumberedTokens[] = [];
 
   /** The numbers of the tokens of all documents, each once per document. */
-  readonly postings = new Numbers();
+  readonly postings = new GrowingNumbers();
   private bytes = new Uint8Array(65_536);
   /** The end of each token in `bytes`; each begins at the end of the one before. */
-  private readonly ends = new Numbers();
-  private readonly hashes = new Numbers();
+  private readonly ends = new GrowingNumbers();
+  private readonly hashes = new GrowingNumbers();
   /** The document that had each token last, plus one. */
-  private readonly lasts = new Numbers();
+  private readonly lasts = new GrowingNumbers();
   /** Numbers plus one, by hash; 0 is free. */
   private slots = new Int32Array(16_384);
 

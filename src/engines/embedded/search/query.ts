@@ -1,7 +1,7 @@
 /** Selects documents. */
-export type Filter =
-  | { readonly all: readonly Filter[] }
-  | { readonly any: readonly Filter[] }
+export type IndexFilter =
+  | { readonly all: readonly IndexFilter[] }
+  | { readonly any: readonly IndexFilter[] }
   | { readonly token: string }
   /** Any token that starts with this. */
   | { readonly prefix: string }
@@ -9,10 +9,10 @@ export type Filter =
   | { readonly column: string; readonly min?: number | undefined; readonly max?: number | undefined };
 
 /** A sort key; missing values come last in either direction. Ties are ordered by id. */
-export type Order =
+export type IndexOrder =
   | { readonly column: string; readonly descending?: boolean }
   /** How many of these filters a document meets, most first. */
-  | { readonly matches: readonly Filter[] }
+  | { readonly matches: readonly IndexFilter[] }
   /** A function of the column's value. */
   | { readonly column: string; readonly by: (value: number) => number }
   /**
@@ -29,9 +29,9 @@ export interface After {
   readonly id: string;
 }
 
-export interface Query {
-  readonly filter: Filter;
-  readonly order: readonly Order[];
+export interface IndexQuery {
+  readonly filter: IndexFilter;
+  readonly order: readonly IndexOrder[];
   /** Results to skip; 0 with `after`. */
   readonly offset: number;
   readonly size: number;
@@ -41,7 +41,7 @@ export interface Query {
   readonly group?: {
     readonly column: string;
     /** The order of the members of a group. */
-    readonly within: readonly Order[];
+    readonly within: readonly IndexOrder[];
     /** Most members returned. */
     readonly members: number;
     /**
@@ -53,7 +53,7 @@ export interface Query {
 }
 
 /** What to count among all matching documents. */
-export type Facet =
+export type IndexFacet =
   /**
    * Tokens that start with this, and contain no control characters (below U+0020): those of most documents, at most
    * `size`; equal counts by their bytes.
@@ -77,7 +77,7 @@ export interface Count {
   readonly count: number;
 }
 
-export interface Answer {
+export interface IndexAnswer {
   /** All matching documents, or groups. */
   readonly total: number;
   /** The page, by the caller's numbers: groups of documents, each of one document without `group`. */

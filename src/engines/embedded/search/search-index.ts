@@ -14,7 +14,7 @@ import {
 } from './manifest';
 import { matchesOf, type Searched } from './matches';
 import { type Draft, OpenSegments, withoutEmpty } from './open-segments';
-import { type Answer, type Count, type Facet, type Filter, type Query } from './query';
+import { type IndexAnswer, type Count, type IndexFacet, type IndexFilter, type IndexQuery } from './query';
 import {
   type IndexedDocument,
   MOST_DOCUMENTS,
@@ -302,14 +302,18 @@ export class SearchIndex {
   }
 
   /** `partitions`: those to search; by default all. `check` is called every few ms, and may throw to stop the query. */
-  query(query: Query, partitions?: ReadonlySet<number>, check: () => void = () => undefined): Answer {
+  query(
+    query: IndexQuery,
+    partitions?: ReadonlySet<number>,
+    check: () => void = () => undefined,
+  ): IndexAnswer {
     return this.searching(partitions, (searched) => answer(searched, this.schema, query, check));
   }
 
   /** Counts values among the matching documents: in the order of the facets, of which a column has at most 250 bounds. */
   countFacets(
-    filter: Filter,
-    facets: readonly Facet[],
+    filter: IndexFilter,
+    facets: readonly IndexFacet[],
     partitions?: ReadonlySet<number>,
     check: () => void = () => undefined,
   ): readonly (readonly Count[])[] {
@@ -320,7 +324,7 @@ export class SearchIndex {
 
   /** All matching documents in batches, in any order: their rows, and their numbers in some columns. */
   *walk(
-    filter: Filter,
+    filter: IndexFilter,
     columns: readonly string[],
     partitions?: ReadonlySet<number>,
     check: () => void = () => undefined,
@@ -333,7 +337,7 @@ export class SearchIndex {
 
   /** The rows of all matching documents by id, ascending, from the first one after an id on. */
   rows(
-    filter: Filter,
+    filter: IndexFilter,
     partitions?: ReadonlySet<number>,
     after?: string,
     check: () => void = () => undefined,

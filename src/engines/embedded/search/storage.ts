@@ -265,7 +265,7 @@ function decoded<Value>(name: string, bytes: Uint8Array, decode: (bytes: Uint8Ar
 const PIECE = 8_192;
 
 /** A blob of numbers. One of the arrays is empty; both if all numbers are `base`. */
-interface Piece {
+interface NumberPiece {
   /** The number of an offset of 1. */
   readonly base: number;
   readonly offsets: Uint8Array | Uint16Array | Uint32Array;
@@ -309,13 +309,18 @@ function widthOf(greatest: number): number {
   return greatest <= 0xffff_ffff ? 4 : 8;
 }
 
-function offsetsOf(buffer: ArrayBufferLike, from: number, width: number, length: number): Piece['offsets'] {
+function offsetsOf(
+  buffer: ArrayBufferLike,
+  from: number,
+  width: number,
+  length: number,
+): NumberPiece['offsets'] {
   if (width === 1) return new Uint8Array(buffer, from, length);
   if (width === 2) return new Uint16Array(buffer, from, length);
   return new Uint32Array(buffer, from, width === 4 ? length : 0);
 }
 
-function decodePiece(bytes: Uint8Array): Piece {
+function decodePiece(bytes: Uint8Array): NumberPiece {
   const { buffer, byteOffset } = bytes;
   const [base = 0] = new Float64Array(buffer, byteOffset, 1);
   const [width = 0, length = 0] = new Uint32Array(buffer, byteOffset + 8, 2);
@@ -328,7 +333,7 @@ function decodePiece(bytes: Uint8Array): Piece {
 
 /** Reads numbers by the piece. Raises `DamagedIndex`. */
 export class Numbers {
-  private piece: Piece | undefined;
+  private piece: NumberPiece | undefined;
   private at = -1;
 
   constructor(

@@ -18,12 +18,12 @@ import {
 } from '../../../kernel/query';
 import {
   type After,
-  type Answer,
+  type IndexAnswer,
   type Count,
-  type Facet as IndexFacet,
-  type Filter as IndexFilter,
-  type Order as IndexOrder,
-  type Query,
+  type IndexFacet,
+  type IndexFilter,
+  type IndexOrder,
+  type IndexQuery,
 } from '../search/query';
 import { bodiesOf, foundOf, keysOf } from './documents';
 import { type GenerationFile } from './generation-file';
@@ -172,22 +172,22 @@ export function countIn({ index, check }: GenerationFile, { filter, partitions }
 function query(
   { index, layout, check }: GenerationFile,
   filter: Filter,
-  wanted: Omit<Query, 'filter'>,
-): Answer {
+  wanted: Omit<IndexQuery, 'filter'>,
+): IndexAnswer {
   const selection = selectionOf(filter, layout);
   return index.query({ filter: selection.filter, ...wanted }, selection.partitions, check);
 }
 
 function readPage(
   { file }: GenerationFile,
-  answer: Answer,
+  answer: IndexAnswer,
   bodyLimit: number | undefined,
 ): { readonly keys: ReturnType<typeof keysOf>; readonly bodies: readonly string[] } {
   const rows = answer.rows.flat();
   return { keys: keysOf(file, rows), bodies: bodiesOf(file, rows, bodyLimit) };
 }
 
-function pageOf({ offset, size, after }: Page): Pick<Query, 'offset' | 'size' | 'after'> {
+function pageOf({ offset, size, after }: Page): Pick<IndexQuery, 'offset' | 'size' | 'after'> {
   return { offset, size, ...(after === undefined ? {} : { after: after === null ? null : afterOf(after) }) };
 }
 
@@ -195,7 +195,7 @@ function afterOf({ keys, id }: Cursor): After {
   return { keys: keys.map((key) => key ?? NaN), id };
 }
 
-function pagedOf({ total, next }: Answer): Paged {
+function pagedOf({ total, next }: IndexAnswer): Paged {
   return { total, ...(next === undefined ? {} : { next: cursorOf(next) }) };
 }
 

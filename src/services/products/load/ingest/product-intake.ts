@@ -5,7 +5,7 @@ import {
   MAX_PRODUCT,
   oversized,
   parseOrRefuse,
-  type Refusal,
+  type ProductRefusal,
   usableId,
 } from '../../product-check';
 import { digestOf, type Fingerprints, IdTable } from '../../../../domain/products/fingerprints';
@@ -157,13 +157,13 @@ export class ProductIntake {
     return { knowsCategory: this.parts.knowsCategory, room: this.faults.room, ignored: this.ignored };
   }
 
-  private validOf(validated: ValidText | Refusal): ValidText | undefined {
+  private validOf(validated: ValidText | ProductRefusal): ValidText | undefined {
     if ('head' in validated) return validated;
     this.refuse(validated);
     return undefined;
   }
 
-  private refuse(refusal: Refusal): void {
+  private refuse(refusal: ProductRefusal): void {
     this.faults.add(refusal);
     if (refusal.sourceProductId !== undefined) this.ids.add(refusal.sourceProductId);
   }

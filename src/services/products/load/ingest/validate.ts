@@ -15,7 +15,7 @@ import {
   LoadFaults,
   MAX_PRODUCT,
   oversized,
-  type Refusal,
+  type ProductRefusal,
   toLoadFault,
   usableId,
 } from '../../product-check';
@@ -166,7 +166,11 @@ interface Parsed {
 }
 
 /** Parses the bytes of one product after the other. Raises `PF_210`. */
-export type ParseProduct = (bytes: Buffer, sequence: number, origin?: ElementOrigin) => Parsed | Refusal;
+export type ParseProduct = (
+  bytes: Buffer,
+  sequence: number,
+  origin?: ElementOrigin,
+) => Parsed | ProductRefusal;
 
 export function productParser({ format, prefixes }: Pick<Slice, 'format' | 'prefixes'>): ParseProduct {
   return format === 'json' ? parseJson : xmlParser(prefixes);
@@ -178,7 +182,7 @@ export function validateBytes(
   bytes: Buffer,
   sequence: number,
   options: ValidationOptions,
-): ValidText | Refusal {
+): ValidText | ProductRefusal {
   const parsed = parse(bytes, sequence, options.origin);
   if ('faults' in parsed) return parsed;
   return validateParsed(parsed, sequence, options, () => digestOf(bytes));
@@ -190,7 +194,7 @@ export function validateParsed(
   sequence: number,
   { knowsCategory, room, ignored }: ValidationOptions,
   posted?: () => Digest,
-): ValidText | Refusal {
+): ValidText | ProductRefusal {
   const checked = checkProduct(product, knowsCategory, Math.min(MAX_FAULTS, room), {
     onUnknown: (path) => ignored.add(path, sequence, usableId(product['sourceProductId'])),
     ...(text === undefined ? {} : { spelling: spellingsIn(text) }),
@@ -208,7 +212,7 @@ export function validateParsed(
 
 /** Parses elements as if each were the only one of a body. */
 function xmlParser(prefixes: readonly string[]): ParseProduct {
-  const found: (Parsed | Refusal)[] = [];
+  const found: (Parsed | ProductRefusal)[] = [];
   let place = 0;
   const reader = new ProductXml({
     onProduct: (product) => found.push({ product, isPlain: false }),
