@@ -93,7 +93,7 @@ export function separatorOf(text: string): string {
 }
 
 /** A cell, and the position after it. */
-interface CsvCell {
+interface ReadCell {
   readonly cell: string;
   readonly end: number;
   /** It is in quotes and not closed. */
@@ -104,7 +104,7 @@ interface CsvCell {
  * Text between the closing quote and the next separator belongs to the cell: `"a"b` is `ab`. An unclosed cell extends
  * to the end of the text.
  */
-function quoted(text: string, start: number, separator: string, most = Infinity): CsvCell {
+function quoted(text: string, start: number, separator: string, most = Infinity): ReadCell {
   let close = text.indexOf('"', start + 1);
   while (close !== -1 && close - start <= most && text[close + 1] === '"')
     close = text.indexOf('"', close + 2);
@@ -117,7 +117,7 @@ function quoted(text: string, start: number, separator: string, most = Infinity)
   return { cell: inside + behind, end: Math.min(end, text.length), isOpen };
 }
 
-function plain(text: string, start: number, separator: string): CsvCell {
+function plain(text: string, start: number, separator: string): ReadCell {
   let end = start;
   while (end < text.length && text[end] !== separator && text[end] !== '\n' && text[end] !== '\r') end += 1;
   return { cell: text.slice(start, end), end, isOpen: false };
