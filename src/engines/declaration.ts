@@ -8,7 +8,6 @@ import {
   UndeclaredField,
 } from '../kernel/read-store';
 
-/** A declared field. */
 export interface DeclaredField {
   readonly name: string;
   readonly type: FieldType;
@@ -48,7 +47,6 @@ export class Declaration {
     return this.field(name, 'keyword', 'number');
   }
 
-  /** The declared field with this name and one of these types. */
   field(name: string, ...types: readonly FieldType[]): DeclaredField {
     const field = this.fields.get(name);
     if (field === undefined) throw new UndeclaredField(`${name} is not a declared field`);

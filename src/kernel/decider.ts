@@ -78,7 +78,6 @@ export interface Loaded<State> extends StateAt<State> {
 /** The outcome of a command: `state` and `revision` are those after its events. */
 export interface Executed<State, Event> extends StateAt<State> {
   readonly events: readonly Event[];
-  /** The ids of these events. */
   readonly ids: readonly string[];
   /** Position of the last event appended; absent if there was nothing to do. */
   readonly position?: Position;
@@ -167,13 +166,11 @@ export async function eventAt(
   return undefined;
 }
 
-/** The last event of a stream, if it has any. */
 export async function lastEvent(log: StreamLog, stream: string): Promise<RecordedEvent | undefined> {
   for await (const event of eventsOf(log, stream, { backwards: true, limit: 1 })) return event;
   return undefined;
 }
 
-/** The events of a stream one by one. */
 export async function* eventsOf(
   log: StreamLog,
   stream: string,

@@ -77,7 +77,6 @@ export interface Page {
 }
 
 export interface Paged {
-  /** The number of all results. */
   readonly total: number;
   /** The cursor of the next page, if `after` was given and there is one. */
   readonly next?: Cursor;
@@ -263,7 +262,6 @@ export interface Bounds {
 
 /** Builds filters on the fields of one collection. A criterion that is not given makes no filter. */
 interface FiltersOn<Field extends string> {
-  /** The field has one of these values. */
   readonly among: (field: Field, values: readonly (string | number)[] | undefined) => Filter | undefined;
   /** The `number` field is within bounds. */
   readonly between: (field: Field, bounds: Bounds) => Filter | undefined;

@@ -97,7 +97,6 @@ export async function serveStreams(
   };
 }
 
-/** The connection preface of HTTP/2. */
 const PREFACE = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
 
 /** Idle time-out (ms) of connections other than HTTP/2. */

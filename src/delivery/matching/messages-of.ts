@@ -33,7 +33,6 @@ import { receiversIn } from './subscription-book';
 
 /** An occurrence that a subscription selects. */
 interface Selected {
-  /** The event that it is of. */
   readonly event: Pick<RecordedEvent, 'id' | 'position'>;
   readonly id: string;
   readonly subscription: ActiveSubscription;

@@ -135,7 +135,6 @@ function isDeliveredManually({ redelivery, outcome }: Outcome): boolean {
   return redelivery !== undefined && outcome === 'delivered';
 }
 
-/** What the writer reports. */
 export interface WriterEvents {
   /** Outcomes are durable: applies them to the state. */
   readonly durable: (outcomes: readonly Outcome[]) => void;

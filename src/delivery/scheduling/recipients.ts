@@ -91,7 +91,6 @@ export class Standings {
     return cancelled !== undefined && requested < cancelled;
   }
 
-  /** The receivers of all subscriptions. */
   *allReceivers(): Generator<{ readonly id: string; readonly isDisabled: boolean }> {
     for (const { state, receivers } of this.all.values())
       for (const [id, { isDisabled }] of receivers)
@@ -234,7 +233,6 @@ export class Recipients {
     return `${book.ratesPublished} ${since ?? ''}`;
   }
 
-  /** The receivers of all subscriptions. */
   all(): Iterable<{ readonly id: string; readonly isDisabled: boolean }> {
     return this.subscriptions.book.allReceivers();
   }

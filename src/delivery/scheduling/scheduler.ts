@@ -7,7 +7,6 @@ import { type ReceiverState } from './receiver-state';
 import { LONGEST_DELAY_MS } from './schedule';
 import { LIMITS, type Occupant, type SlotRequest, Slots } from './slots';
 
-/** A receiver that is served. */
 export interface ServedReceiver extends Occupant {
   readonly id: string;
   readonly partition: number;
@@ -130,7 +129,6 @@ export class Scheduler {
     return receiver;
   }
 
-  /** The receiver as it is served, if it is. */
   served(id: string): ServedReceiver | undefined {
     return this.receivers.get(id);
   }
@@ -410,7 +408,6 @@ export class Timers<Item> {
     heap[at] = added;
   }
 
-  /** Takes the first one if it is due by now. */
   takeDue(now: number): Item | undefined {
     const { heap } = this;
     const first = heap[0];

@@ -15,7 +15,6 @@ export interface RedeliveredMessage {
   readonly lastRequest: string | undefined;
 }
 
-/** Who asks. */
 export interface RedeliveryAsker {
   readonly at: string;
   /** Operators may ask for a message again that is asked for already: it is sent once more for each request. */

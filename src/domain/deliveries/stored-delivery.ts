@@ -47,7 +47,6 @@ export interface StoredDelivery
   readonly attempts: readonly StoredAttempt[];
 }
 
-/** A delivery with the id of its message. */
 export interface ListedDelivery extends StoredDelivery {
   readonly messageId: string;
 }

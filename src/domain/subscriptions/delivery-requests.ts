@@ -49,13 +49,10 @@ export type DeliveryRequest =
   /** A message is to be sent again; `revision` is that of its `MessageDue` in the stream `matched`. */
   | EventOf<'RedeliveryRequested', { receiver: string; message: string; revision: number }>;
 
-/** The category of the streams. */
 const DELIVERY_REQUESTS = 'deliveryrequests';
 
-/** The streams of all subscriptions. */
 export const REQUEST_STREAMS = `${DELIVERY_REQUESTS}-`;
 
-/** The stream of a subscription's requests. */
 export function requestStream(subscriptionId: string): string {
   return streamOf(DELIVERY_REQUESTS, subscriptionId);
 }

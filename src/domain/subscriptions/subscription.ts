@@ -79,7 +79,6 @@ export interface ActiveSubscription {
   readonly organisationId: number;
   readonly createdAt: string;
   readonly content: SubscriptionContent;
-  /** Receivers that the system has disabled. */
   readonly disabledReceivers: Readonly<
     Record<string, { readonly at: string; readonly reason: DisabledReason }>
   >;

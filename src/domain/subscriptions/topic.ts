@@ -50,7 +50,6 @@ export interface SubscriptionTopic extends Topic {
   readonly states: {
     readonly field: string;
     readonly ids: NamedIds;
-    /** Those that advertisers may not select. */
     readonly notForAdvertisers: readonly number[];
   };
   /** Types of events that a filter may select; absent if what messages are about has none. */

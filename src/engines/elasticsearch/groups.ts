@@ -47,7 +47,6 @@ export async function searchGroups(
   }
 }
 
-/** A search for groups in a snapshot. */
 interface GroupSearchParts {
   readonly snapshot: Snapshot;
   readonly wanted: GroupSearch;

@@ -212,7 +212,6 @@ function referredParent(node: unknown): Parent | undefined {
   return typeof id === 'string' ? { key: id, names: [id] } : undefined;
 }
 
-/** An object from ids to paths, or from paths to ids. */
 function entriesOf(json: Posted): readonly PathEntry[] | undefined {
   const pairs = Object.entries(json).map(([key, value]) => [key, String(postedId(value))] as const);
   const values = Object.values(json);

@@ -5,7 +5,7 @@ import { claimFaults as fault } from '../../domain/claims/faults';
 import { storedAfter, type StoredClaim } from '../../domain/claims/stored-claim';
 import { type FoundList } from '../../http/answer';
 import { Clock } from '../../runtime/clock';
-import { eventsOnDemand, toFolded } from '../../kernel/decider';
+import { eventsOnDemand, MOST_VERSIONS, toFolded } from '../../kernel/decider';
 import { streamOf } from '../../kernel/event';
 import { EventLog } from '../../kernel/event-log';
 import { type QueryOptions } from '../../kernel/query';
@@ -16,9 +16,11 @@ import { type Caller } from '../../network/organisations';
 import { eachOf } from '../../projector/search-in-parts';
 import {
   BOOLEAN,
+  CSV_KEY,
   DAY,
   given,
   INTEGER,
+  INTEGERS,
   type Keys,
   type KeyTable,
   type KeyType,
@@ -29,15 +31,13 @@ import { atLeast, sizeKey, sizeOf } from '../../wire/keys/pages';
 import { type ClaimsCaller, ownClaim } from './claim-check';
 import { type OutputClaim, type ClaimVersion, programName, siteName, toOutput } from './output';
 
-const ids = { type: INTEGER, multiple: true } as const;
-
 /** Document 3, List keys: those of all paths. */
 const filterKeys = {
-  statusId: { ...ids, description: 'Statuses' },
+  statusId: { ...INTEGERS, description: 'Statuses' },
   minUpdateDate: { type: DAY, description: 'Last changed on this day or later' },
   maxUpdateDate: { type: until(DAY), description: 'Last changed on this day or earlier' },
-  programId: { ...ids, description: 'Programs' },
-  claimId: { ...ids, description: 'Ids of claims' },
+  programId: { ...INTEGERS, description: 'Programs' },
+  claimId: { ...INTEGERS, description: 'Ids of claims' },
 } as const satisfies KeyTable;
 
 const pageKeys = {
@@ -61,7 +61,7 @@ export const listKeys = {
   },
   sortBy: { type: orderAmong(ORDERS), description: 'Order; by default claimId' },
   ...pageKeys,
-  format: { type: oneOf('csv'), beyondJson: true, description: 'CSV; overrides the extension' },
+  format: { ...CSV_KEY, beyondJson: true },
 } as const satisfies KeyTable;
 
 /** Document 3, Legacy advertiser paths. */
@@ -86,9 +86,6 @@ function orderAmong<const Order extends ClaimOrder>(orders: readonly Order[]): K
     },
   };
 }
-
-/** Versions in an answer (`docs/decisions.md#c13`). */
-const MOST_VERSIONS = 1000;
 
 /** Claims as callers see them: publishers their own, advertisers those of their programs (`docs/decisions.md#c8`). */
 @Injectable()

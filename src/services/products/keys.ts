@@ -7,6 +7,7 @@ import {
   DATE,
   dryRunKey,
   INTEGER,
+  INTEGERS,
   type KeyFaults,
   type Keys,
   type KeyTable,
@@ -15,6 +16,7 @@ import {
   NUMBER,
   oneOf,
   TEXT,
+  TEXTS,
   until,
 } from '../../wire/keys/keys';
 import { atLeast, ListCursors } from '../../wire/keys/pages';
@@ -96,8 +98,6 @@ export function csvStyleOf({
   return { columns: format === 'csv' ? 'of the key' : 'of the type', separators, embrace, added };
 }
 
-const values = { type: TEXT, multiple: true } as const;
-
 /** A custom field: name, equals sign, value (`docs/decisions.md#x22`). */
 const CUSTOM_FIELD: KeyType<string> = {
   expected: 'a name, an equals sign and a value',
@@ -168,7 +168,7 @@ const PRICE_BOUND = /^\s*(\d{1,13})(?:\.(\d{1,2}))?\s*$/;
 
 /** Document 1, Search products and CSV export: the query keys (for `token` and `jsonp` see `src/http`). */
 export const searchKeys = {
-  q: { ...values, description: 'Words to find in title and description' },
+  q: { ...TEXTS, description: 'Words to find in title and description' },
   prefix: {
     type: BOOLEAN,
     description:
@@ -184,7 +184,7 @@ export const searchKeys = {
     type: SUGGEST,
     description: 'Adds names and brands that a text may be the beginning of, whatever q is. In JSON and XML',
   },
-  fid: { type: INTEGER, multiple: true, requiredByDefault: true, description: 'Feeds to search' },
+  fid: { ...INTEGERS, requiredByDefault: true, description: 'Feeds to search' },
   currency: { type: CURRENCY, description: 'Currency of the program' },
   sourceproducturl: {
     type: BOOLEAN,
@@ -203,15 +203,15 @@ export const searchKeys = {
     multiple: true,
     description: 'Platform category, including its descendants',
   },
-  category: { ...values, description: 'Category name of the advertiser' },
-  brand: { ...values, aliases: ['brands'], description: 'Brand' },
-  spId: { ...values, description: 'The advertiser’s id of the product' },
-  tdId: { ...values, description: 'The platform’s id of the offer' },
-  ean: { ...values, description: 'International article number' },
-  mpn: { ...values, description: 'Manufacturer part number' },
-  sku: { ...values, description: 'Stock-keeping unit' },
-  upc: { ...values, description: 'Universal product code' },
-  isbn: { ...values, description: 'International standard book number' },
+  category: { ...TEXTS, description: 'Category name of the advertiser' },
+  brand: { ...TEXTS, aliases: ['brands'], description: 'Brand' },
+  spId: { ...TEXTS, description: 'The advertiser’s id of the product' },
+  tdId: { ...TEXTS, description: 'The platform’s id of the offer' },
+  ean: { ...TEXTS, description: 'International article number' },
+  mpn: { ...TEXTS, description: 'Manufacturer part number' },
+  sku: { ...TEXTS, description: 'Stock-keeping unit' },
+  upc: { ...TEXTS, description: 'Universal product code' },
+  isbn: { ...TEXTS, description: 'International standard book number' },
   language: { type: LANGUAGE, description: 'Language of the feed' },
   field: { type: CUSTOM_FIELD, description: 'Custom field' },
   orderBy: {
@@ -234,17 +234,17 @@ export const searchKeys = {
   groupOffersByProduct: { type: BOOLEAN, description: 'Groups the offers of the same product' },
   priceHistory: { type: BOOLEAN, description: 'Adds all earlier prices' },
   dateOutputFormat: { type: DATE_FORMAT, description: 'Dates as ISO 8601 instead of milliseconds' },
-  availability: { ...values, description: 'Availability' },
-  condition: { ...values, description: 'Condition' },
-  model: { ...values, description: 'Model' },
-  manufacturer: { ...values, description: 'Manufacturer' },
-  shippingCost: { ...values, description: 'Shipping cost' },
-  promoText: { ...values, description: 'Promotional text' },
-  warranty: { ...values, description: 'Warranty' },
-  deliveryTime: { ...values, description: 'Delivery time' },
-  weight: { ...values, description: 'Weight' },
-  size: { ...values, description: 'Size' },
-  techSpec: { ...values, description: 'Technical specification' },
+  availability: { ...TEXTS, description: 'Availability' },
+  condition: { ...TEXTS, description: 'Condition' },
+  model: { ...TEXTS, description: 'Model' },
+  manufacturer: { ...TEXTS, description: 'Manufacturer' },
+  shippingCost: { ...TEXTS, description: 'Shipping cost' },
+  promoText: { ...TEXTS, description: 'Promotional text' },
+  warranty: { ...TEXTS, description: 'Warranty' },
+  deliveryTime: { ...TEXTS, description: 'Delivery time' },
+  weight: { ...TEXTS, description: 'Weight' },
+  size: { ...TEXTS, description: 'Size' },
+  techSpec: { ...TEXTS, description: 'Technical specification' },
   minInStock: { type: INTEGER, description: 'Lowest number in stock' },
   maxInStock: { type: INTEGER, description: 'Highest number in stock' },
   ...csvKeys,
@@ -262,7 +262,7 @@ export const postKeys = {
 /** Document 1, Delete products. */
 export const deleteKeys = {
   fid: { type: INTEGER, required: true, description: 'Feed to delete from' },
-  spId: { ...values, description: 'The advertiser’s ids of the products to delete' },
+  spId: { ...TEXTS, description: 'The advertiser’s ids of the products to delete' },
   deleteAll: { type: BOOLEAN, description: 'Deletes all products of the feed' },
   dryRun: dryRunKey,
 } as const satisfies KeyTable;
@@ -297,7 +297,7 @@ export const categoryKeys = {
 
 /** Document 1, Category mapping status. */
 export const mappingKeys = {
-  fid: { type: INTEGER, multiple: true, required: true, description: 'Feeds to list' },
+  fid: { ...INTEGERS, required: true, description: 'Feeds to list' },
   state: { type: oneOf('unmapped', 'mapped'), description: 'Only categories of this state' },
   format: {
     type: oneOf('json', 'xml'),
@@ -319,7 +319,7 @@ export const visibilityKeys = {
 
 /** Document 1, Feed list. */
 export const feedKeys = {
-  programId: { type: INTEGER, multiple: true, description: 'Only feeds of these programs' },
+  programId: { ...INTEGERS, description: 'Only feeds of these programs' },
 } as const satisfies KeyTable;
 
 /** Document 1, Bulk download of a feed; beyond it `docs/decisions.md#p10`, `#p16`, `#p17`, `#p28`. */

@@ -60,7 +60,6 @@ function keysOf({ minTime, maxTime, receiverId, state, cursor }: PostedRedeliver
 interface AskedRedeliveries {
   readonly which: Which;
   readonly known: OwnedSubscription;
-  /** The revision of the last request. */
   readonly revision: number;
   /** When each message was last asked for, by ids. */
   readonly lastRequests: ReadonlyMap<string, string>;

@@ -14,7 +14,7 @@ import { ReadStore } from '../../kernel/read-store';
 import { type PageInParts } from '../../projector/search-in-parts';
 import { Clock } from '../../runtime/clock';
 import { operationsById, type OperationText, shape } from '../../wire/api/description';
-import { given, INTEGER, type Keys, type KeyTable, oneOf, TEXT } from '../../wire/keys/keys';
+import { given, INTEGERS, type Keys, type KeyTable, oneOf, TEXT, TEXTS } from '../../wire/keys/keys';
 import { CURSOR_KEY, ListCursors, PAGE_HEADERS, sizeKey, sizeOf } from '../../wire/keys/pages';
 import { IGNORED_FIELDS } from '../../wire/keys/name-list';
 import { listOf } from '../../wire/record/record';
@@ -182,8 +182,8 @@ export function deliveriesController(topic: SubscriptionTopic): Type<object> {
 }
 
 const whose = {
-  organisationId: { type: INTEGER, multiple: true, description: 'Organisations that are notified' },
-  subscriptionId: { type: TEXT, multiple: true, description: 'Ids of subscriptions' },
+  organisationId: { ...INTEGERS, description: 'Organisations that are notified' },
+  subscriptionId: { ...TEXTS, description: 'Ids of subscriptions' },
 } as const satisfies KeyTable;
 
 const topics = Object.values(TOPICS);

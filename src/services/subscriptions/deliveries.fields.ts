@@ -3,7 +3,7 @@ import { STATES } from '../../domain/deliveries/stored-delivery';
 import { stateField, type SubscriptionTopic } from '../../domain/subscriptions/topic';
 import { TOPICS } from '../../domain/topics';
 import { CURSOR_KEY, ListCursors, sizeKey } from '../../wire/keys/pages';
-import { DATE, INTEGER, type Keys, type KeyTable, oneOf, TEXT, until } from '../../wire/keys/keys';
+import { DATE, INTEGERS, type Keys, type KeyTable, oneOf, TEXTS, until } from '../../wire/keys/keys';
 import { boolean, instant, integer, text, time, wordOf } from '../../wire/record/kinds';
 import { type AnswerOf, type Fields, listOf, type PostedOf, record } from '../../wire/record/record';
 
@@ -14,9 +14,9 @@ export type OutputState = (typeof DELIVERY_STATES)[number];
 
 export const deliveryKeys = {
   state: { type: oneOf(...DELIVERY_STATES), multiple: true, description: 'States' },
-  receiverId: { type: TEXT, multiple: true, description: 'Ids of receivers' },
-  transactionId: { type: TEXT, multiple: true, description: 'Ids of what messages are about' },
-  messageTypeId: { type: INTEGER, multiple: true, description: 'States that messages are about' },
+  receiverId: { ...TEXTS, description: 'Ids of receivers' },
+  transactionId: { ...TEXTS, description: 'Ids of what messages are about' },
+  messageTypeId: { ...INTEGERS, description: 'States that messages are about' },
   minTime: { type: DATE, description: 'About a transition at this time or later' },
   maxTime: {
     type: until(DATE),

@@ -32,34 +32,32 @@ import { type Caller } from '../../network/organisations';
 import { eachOf } from '../../projector/search-in-parts';
 import { type DateFormat } from '../../wire/date';
 import {
+  CSV_KEY,
   CURRENCY,
   DATE,
-  INTEGER,
+  INTEGERS,
   type Keys,
   type KeyTable,
   type KeyType,
   oneOf,
   sentAmong,
-  TEXT,
+  TEXTS,
   until,
 } from '../../wire/keys/keys';
 import { CURSOR_KEY, ListCursors, PAGE_KEY, pageOf, sizeKey } from '../../wire/keys/pages';
 import { decimalOf } from '../../wire/record/minor-units';
 
-const ids = { type: INTEGER, multiple: true } as const;
-const texts = { type: TEXT, multiple: true } as const;
-
 /** Values that transactions may have. */
 const amongKeys = {
-  transactionId: { ...texts, description: 'Ids of transactions' },
-  legacyTransactionId: { ...texts, description: 'Legacy ids of transactions' },
-  programId: { ...ids, description: 'Programs' },
-  siteId: { ...ids, description: 'Sites' },
-  eventId: { ...ids, description: 'Events' },
-  eventTypeId: { ...ids, description: 'Types of events: 4, 5, 9 or 10' },
-  messageTypeId: { ...ids, description: 'States, 1 to 9' },
-  orderNumber: { ...texts, description: 'Order numbers' },
-  epi: { ...texts, description: 'Extra publisher information' },
+  transactionId: { ...TEXTS, description: 'Ids of transactions' },
+  legacyTransactionId: { ...TEXTS, description: 'Legacy ids of transactions' },
+  programId: { ...INTEGERS, description: 'Programs' },
+  siteId: { ...INTEGERS, description: 'Sites' },
+  eventId: { ...INTEGERS, description: 'Events' },
+  eventTypeId: { ...INTEGERS, description: 'Types of events: 4, 5, 9 or 10' },
+  messageTypeId: { ...INTEGERS, description: 'States, 1 to 9' },
+  orderNumber: { ...TEXTS, description: 'Order numbers' },
+  epi: { ...TEXTS, description: 'Extra publisher information' },
   currencyId: { type: CURRENCY, multiple: true, description: 'Currencies' },
 } as const satisfies KeyTable;
 
@@ -111,7 +109,7 @@ export const totalsKeys = {
     type: oneOf('timeOfEvent', 'changed', 'approved'),
     description: 'The time that day, week or month is of, in UTC; by default timeOfEvent',
   },
-  format: { type: oneOf('csv'), description: 'CSV; overrides the extension' },
+  format: CSV_KEY,
 } as const satisfies KeyTable;
 
 const NEXT_SINCE = /^p(\d{19})$/;
@@ -140,7 +138,7 @@ export const listKeys = {
   },
   cursor: CURSOR_KEY,
   ...dateKeys,
-  format: { type: oneOf('csv'), description: 'CSV; overrides the extension' },
+  format: CSV_KEY,
 } as const satisfies KeyTable;
 
 type FilterKeys = Keys<typeof filterKeys>;

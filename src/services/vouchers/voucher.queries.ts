@@ -26,15 +26,17 @@ import { clickLink } from '../../wire/url';
 import { type DateFormat, writeDate } from '../../wire/date';
 import {
   BOOLEAN,
+  CSV_KEY,
   DATE,
   dryRunKey,
   given,
   INTEGER,
+  INTEGERS,
   type Keys,
   type KeyTable,
   LANGUAGE,
   oneOf,
-  TEXT,
+  TEXTS,
   until,
 } from '../../wire/keys/keys';
 import { PAGE_KEY, pageOf, sizeKey } from '../../wire/keys/pages';
@@ -51,8 +53,6 @@ import {
   visibilityBy,
 } from '../../network/visibility';
 
-const ids = { type: INTEGER, multiple: true } as const;
-
 /** Format of dates in an answer (Document 2, List keys). */
 export const dateKeys = {
   dateOutputFormat: {
@@ -66,24 +66,24 @@ export const postKeys = { dryRun: dryRunKey } as const satisfies KeyTable;
 
 /** Document 2, List keys (for `token` and `jsonp` see `src/http`); the last two `docs/decisions.md#v17`. */
 export const listKeys = {
-  id: { ...ids, description: 'Ids of vouchers' },
+  id: { ...INTEGERS, description: 'Ids of vouchers' },
   maxStartDate: {
     type: until(DATE),
     description: 'Valid from this time or earlier, a date includes its day; includes ended ones',
   },
   minEndDate: { type: DATE, description: 'Valid until this time or later; includes ended ones' },
   ...dateKeys,
-  programId: { ...ids, description: 'Programs' },
-  keywords: { type: TEXT, multiple: true, description: 'Words to find in title, descriptions and code' },
-  voucherTypeId: { ...ids, description: 'Types' },
+  programId: { ...INTEGERS, description: 'Programs' },
+  keywords: { ...TEXTS, description: 'Words to find in title, descriptions and code' },
+  voucherTypeId: { ...INTEGERS, description: 'Types' },
   siteSpecific: { type: BOOLEAN, description: 'Only vouchers for some sites, or only those for any site' },
-  siteId: { ...ids, description: 'Sites that can use the voucher' },
+  siteId: { ...INTEGERS, description: 'Sites that can use the voucher' },
   pageSize: sizeKey('Vouchers on a page'),
   page: PAGE_KEY,
   random: { type: INTEGER, description: 'Seed of a random order; the same seed gives the same order' },
   languageId: { type: LANGUAGE, description: 'Language of the voucher' },
   activeAt: { type: DATE, description: 'The default listing as of this time' },
-  format: { type: oneOf('csv'), beyondJson: true, description: 'CSV; overrides the extension' },
+  format: { ...CSV_KEY, beyondJson: true },
 } as const satisfies KeyTable;
 
 export type VoucherListKeys = Keys<typeof listKeys>;

@@ -119,7 +119,6 @@ class VouchersController {
   }
 }
 
-/** Undefined if it is not an id. */
 function voucherIdIn(sent: string): number | undefined {
   return /^[1-9]\d{0,14}$/.test(sent) ? Number(sent) : undefined;
 }

@@ -42,7 +42,6 @@ export function errorsAsXml(faults: readonly Fault[], namespace: string | undefi
   return { Response: { ...toXml(errorsAsJson(faults)), $: { xmlns: namespace } } };
 }
 
-/** The XML schema of the error lists in a namespace. */
 export function errorSchema(namespace: string): XmlSchema {
   return { ...schemaOf(errorList, { file: '', root: 'Response' }, 'answered'), namespace };
 }

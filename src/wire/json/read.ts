@@ -64,7 +64,6 @@ export function noteRepeated(value: unknown, text: () => string, members = colon
   note(value, { repeated: new Set(repeatedMembers(text())) });
 }
 
-/** Members of all objects of a value. */
 export function membersIn(value: unknown): number {
   if (typeof value !== 'object' || value === null) return 0;
   let count = 0;

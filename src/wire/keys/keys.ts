@@ -222,6 +222,11 @@ function listed(text: string): string[] {
     .map((part) => part.replace(/%(25|2c)/gi, (escape) => decodeURIComponent(escape)));
 }
 
+/** Keys that several operations have: with any number of values, and the format of lists. */
+export const INTEGERS = { type: INTEGER, multiple: true } as const;
+export const TEXTS = { type: TEXT, multiple: true } as const;
+export const CSV_KEY = { type: oneOf('csv'), description: 'CSV; overrides the extension' } as const;
+
 /** The key of writes that can be tried without storing anything (`docs/decisions.md#a15`). */
 export const dryRunKey = {
   type: BOOLEAN,

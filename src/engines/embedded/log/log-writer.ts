@@ -44,7 +44,6 @@ const CHECKPOINT_WAL = 'PRAGMA busy_timeout = 500; PRAGMA wal_checkpoint(TRUNCAT
 const CHECKPOINT_SOON =
   'PRAGMA busy_timeout = 50; PRAGMA wal_checkpoint(TRUNCATE); PRAGMA busy_timeout = 5000';
 
-/** The result of one append of a commit. */
 export type CommitResult = Appended | RevisionConflict;
 
 /** Events per INSERT: a third faster than one at a time, which calls SQLite for each. */

@@ -193,7 +193,6 @@ export class Dictionary {
     return position;
   }
 
-  /** The token at a position. */
   tokenAt(position: number): Uint8Array {
     const entries = new BlockReader(this.block(Math.floor(position / PER_BLOCK)));
     for (let skipped = position % PER_BLOCK; skipped >= 0; skipped -= 1) entries.next();

@@ -19,7 +19,6 @@ type StoredState = readonly [id: number, docs: number, deleted: number, version:
 
 /** What is replaced with each write. Its size does not depend on the number of partitions. */
 export interface Root {
-  /** The number of the next segment. */
   readonly next: number;
   /** Segments that merges write, or that they have replaced: removed by `SearchIndex.sweep`. */
   readonly writing: readonly number[];

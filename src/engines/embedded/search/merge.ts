@@ -74,7 +74,6 @@ export class SegmentMerge {
     return setOf(this.docs, this.newOrdinals(ordinalsOf(ordinals), source).sort());
   }
 
-  /** The documents by id. */
   private *documentsById(): Generator<undefined, Uint32Array> {
     const documents = new Uint32Array(this.docs);
     const ids = new MergedTokens(this.sources.map(({ segment }) => started(segment.ids.all())));
@@ -196,7 +195,6 @@ export class SegmentMerge {
 /** Tokens per step. */
 const STEP = 4_096;
 
-/** The ordinals of a set. */
 function ordinalsOf(set: OrdinalSet): Uint32Array {
   const ordinals = new Uint32Array(set.count);
   let count = 0;

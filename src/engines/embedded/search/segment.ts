@@ -375,7 +375,6 @@ export function* writeDocuments(
   });
 }
 
-/** The numbers of documents in a column. */
 function numbersOf(schema: Schema, column: string, documents: readonly IndexedDocument[]): Float64Array {
   const index = schema.columns.indexOf(column);
   const numbers = new Float64Array(documents.length);

@@ -211,7 +211,6 @@ class Batch {
     this.changeOf(this.partitionOf(row)).deleted.push(id.toWellFormed());
   }
 
-  /** The partition value of a row. */
   private partitionOf(row: number): number {
     const slot = Math.floor(row / SLOT);
     const [value] = this.file.first('SELECT value FROM partitions WHERE slot = ?', slot) as [number];

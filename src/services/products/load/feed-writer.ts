@@ -69,7 +69,6 @@ interface WriterOptions {
   readonly onCatchUp?: () => Promise<unknown>;
 }
 
-/** The end of a stream that a batch is appended to. */
 type StreamEnd = Pick<AppendedBatch, 'revision' | 'lastEvent'>;
 
 /** Size limit of the event that closes a load or a deletion. */

@@ -137,7 +137,6 @@ function countUndos(history: LoadHistory): Tally {
   return tally;
 }
 
-/** A load or a deletion that has ended. */
 interface EndedLoad {
   /** Absent from deletions of early versions. */
   readonly importId: string | undefined;
