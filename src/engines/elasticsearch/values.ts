@@ -1,5 +1,14 @@
 import { type estypes } from '@elastic/elasticsearch';
-import { type Facet, type ValueCount, type ValuesSearch } from '../../kernel/query';
+import {
+  dateOf,
+  type Facet,
+  firstDayOf,
+  type Totals,
+  type TotalsBy,
+  type TotalsSearch,
+  type ValueCount,
+  type ValuesSearch,
+} from '../../kernel/query';
 import { type IndexContext } from './connection';
 import { encode, type IndexLayout, property } from './layout';
 import { anyOf, having, queryOf } from './query';
@@ -150,4 +159,72 @@ function countsOf(
     .filter(({ count }) => count > 0)
     .sort((a, b) => b.count - a.count || compareValues(a.value, b.value))
     .slice(0, size);
+}
+
+/** Combinations in one answer of the server. */
+const PAGE = 1000;
+
+type Bucket = estypes.AggregationsCompositeBucket &
+  Readonly<Record<`sum${number}`, estypes.AggregationsSumAggregate>>;
+
+interface AnsweredTotals {
+  readonly totals: estypes.AggregationsMultiBucketAggregateBase<Bucket> & {
+    readonly after_key?: Readonly<Record<string, string | number>>;
+  };
+}
+
+/** Counts and sums per combination of values, in ascending order of the values. */
+export async function totals(
+  { alias, layout, ask }: IndexContext,
+  { filter, by, sums, most = Infinity }: TotalsSearch,
+): Promise<readonly Totals[]> {
+  const sources = by.map((one, at) => ({ [`by${at}`]: sourceOf(one, layout) }));
+  const summed = sums.map(
+    (name, at) => [`sum${at}`, { sum: { field: property(layout.field(name, 'number').name) } }] as const,
+  );
+  const found: Totals[] = [];
+  for (let after: Readonly<Record<string, string | number>> | undefined; ;) {
+    const request: estypes.SearchRequest = {
+      index: alias,
+      query: queryOf(filter, layout),
+      size: 0,
+      track_total_hits: false,
+      allow_partial_search_results: false,
+      aggs: {
+        totals: {
+          composite: { size: PAGE, sources, ...(after === undefined ? {} : { after }) },
+          aggs: Object.fromEntries(summed),
+        },
+      },
+    };
+    const { aggregations } = await ask((client, options) =>
+      client.search<unknown, AnsweredTotals>(request, options),
+    );
+    const buckets = aggregations?.totals.buckets;
+    if (!Array.isArray(buckets)) throw new Error('the answer of an aggregation has no buckets');
+    for (const bucket of buckets)
+      found.push({
+        values: by.map((one, at) => valueOf(one, bucket.key[`by${at}`])),
+        count: bucket.doc_count,
+        sums: sums.map((_, at) => bucket[`sum${at}`]?.value ?? 0),
+      });
+    if (buckets.length < PAGE || found.length > most) return found;
+    after = aggregations?.totals.after_key;
+  }
+}
+
+function sourceOf(by: TotalsBy, layout: IndexLayout): estypes.AggregationsCompositeAggregationSource {
+  return typeof by === 'string'
+    ? { terms: { field: property(layout.field(by, 'column').name) } }
+    : {
+        date_histogram: {
+          field: property(layout.field(by.field, 'number').name),
+          calendar_interval: by.every,
+        },
+      };
+}
+
+/** A period has the key of its first instant (epoch ms). */
+function valueOf(by: TotalsBy, key: unknown): string {
+  return typeof by === 'string' ? String(key) : dateOf(firstDayOf(Number(key), 'day'));
 }
