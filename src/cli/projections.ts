@@ -1,5 +1,6 @@
 import { constants, getPriority, setPriority } from 'node:os';
 import { type Command } from 'commander';
+import { sizeText } from '../kernel/text';
 import { type Engines } from '../engines/open';
 import { type ReadModelState } from '../operations/projections';
 import { type Verified } from '../operations/rebuild';
@@ -13,7 +14,6 @@ import {
   type JsonFlag,
   onEngines,
   printLines,
-  sizeOf,
   withEngines,
   withProgress,
 } from './settings';
@@ -260,7 +260,7 @@ function linesOf(one: Verified): readonly string[] {
   const all = one.live === undefined ? 'there is no live one to compare with' : `${differing} differ`;
   const some = sample === 1 ? '' : `a sample of 1 in ${sample}: `;
   const failed = parked === 0 ? '' : `, ${parked} could not be folded`;
-  const line = `${name}: ${some}${documents} documents (${sizeOf(bytes)}), ${all}${failed}, as of position ${position}`;
+  const line = `${name}: ${some}${documents} documents (${sizeText(bytes)}), ${all}${failed}, as of position ${position}`;
   return [
     line,
     ...differences.flatMap(({ id, fields, live, rebuilt }) => [
@@ -296,7 +296,7 @@ function rowOf(one: ReadModelState): readonly string[] {
   const lag = lagEvents === undefined ? '-' : `${lagEvents} events, ${lagSeconds ?? 0} s`;
   const generation = one.generation === undefined ? '-' : String(one.generation);
   const ends = one.end ?? '-';
-  const rest = [String(Math.round(one.rate)), ends, sizeOf(one.bytes), String(one.parked)];
+  const rest = [String(Math.round(one.rate)), ends, sizeText(one.bytes), String(one.parked)];
   return [one.name, one.state, generation, one.position ?? '-', lag, ...rest];
 }
 
@@ -314,7 +314,7 @@ function remarksOn({ reason, rebuild: built, failure, generations }: ReadModelSt
     if (until !== undefined)
       remarks.push(
         `generation ${number} is ${state === 'kept' ? 'kept for a rollback' : 'ready to be swapped in'} until ${until}, ` +
-          sizeOf(bytes),
+          sizeText(bytes),
       );
   return remarks;
 }

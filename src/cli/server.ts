@@ -1,4 +1,5 @@
 import { type Command } from 'commander';
+import { sizeText } from '../kernel/text';
 import { SYSTEM_CLOCK } from '../runtime/clock';
 import { UsageError } from '../operations/command-error';
 import {
@@ -7,7 +8,6 @@ import {
   type JsonFlag,
   onEngines,
   printList,
-  sizeOf,
   withEngines,
   withJson,
 } from './settings';
@@ -33,8 +33,8 @@ export function addServer(affilog: Command, parts: CliParts): void {
         const lines = [
           `affilog ${state.version}, Node.js ${state.node}; event log: ${state.eventLog}, read models: ${state.readStore}`,
           `the log ends at position ${state.position}; ${state.lastMinute} events in the last minute`,
-          `${sizeOf(free)} of ${sizeOf(total)} are free where the data folder is, which has ${sizeOf(used)}`,
-          ...files.slice(0, FILES).map(({ name, bytes }) => `  ${name}: ${sizeOf(bytes)}`),
+          `${sizeText(free)} of ${sizeText(total)} are free where the data folder is, which has ${sizeText(used)}`,
+          ...files.slice(0, FILES).map(({ name, bytes }) => `  ${name}: ${sizeText(bytes)}`),
           ...state.leases.map(({ work, owner = 'nobody' }) => `${work}: ${owner}`),
         ];
         parts.stdout.write(json ? `${JSON.stringify(state)}\n` : `${lines.join('\n')}\n`);

@@ -353,11 +353,3 @@ export async function confirm(
   }).finally(() => terminal.close());
   if (!/^y(es)?$/i.test(answer.trim())) throw new CommandError('nothing has been changed');
 }
-
-const UNITS = ['B', 'KB', 'MB', 'GB', 'TB'] as const;
-
-/** Bytes for people. */
-export function sizeOf(bytes: number): string {
-  const at = Math.min(UNITS.length - 1, Math.floor(Math.log2(Math.max(1, bytes)) / 10));
-  return `${at === 0 ? bytes : (bytes / 1024 ** at).toFixed(1)} ${UNITS[at] ?? ''}`;
-}

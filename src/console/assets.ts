@@ -112,14 +112,13 @@ header {
 header [role='search'] { flex: 1; max-width: 24rem; margin: 0 auto 0 4rem; }
 .brand { font-weight: 650; color: var(--text); }
 nav { padding: 1rem 0; position: sticky; top: 0; align-self: start; max-height: 100vh; overflow-y: auto; }
-main { border-left: 1px solid var(--line); }
 nav h2 { margin: 1rem 1.25rem 0.25rem; font-size: 0.75rem; font-weight: 600; color: var(--quiet); letter-spacing: 0.03em; }
 nav h2:first-child { margin-top: 0; } nav ul { list-style: none; margin: 0; padding: 0; }
 nav a { display: block; padding: 0.2rem 1.25rem; color: var(--text); }
 nav a:hover, nav a[aria-current] { background: var(--raised); text-decoration: none; }
 nav a[aria-current] { box-shadow: inset 3px 0 var(--accent); font-weight: 600; }
-main { min-width: 0; max-width: 96rem; padding: 0.75rem 1.5rem 4rem; }
-main.login { grid-column: 1 / -1; width: 100%; max-width: 28rem; margin: 12vh auto 0; }
+main { min-width: 0; max-width: 96rem; padding: 0.75rem 1.5rem 4rem; border-left: 1px solid var(--line); }
+main.login { border: 0; grid-column: 1 / -1; width: 100%; max-width: 28rem; margin: 12vh auto 0; }
 h1 { font-size: 1.5rem; font-weight: 650; margin: 0.5rem 0 1rem; overflow-wrap: anywhere; }
 main h2 { font-size: 1.05rem; font-weight: 650; margin: 2rem 0 0.5rem; overflow-wrap: anywhere; }
 section > * + :not(h2) { margin-top: 0.75rem; }
@@ -151,7 +150,7 @@ table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nu
 th, td { padding: 0.4rem 0.75rem; text-align: left; vertical-align: top; border-bottom: 1px solid var(--line); }
 th { background: var(--raised); color: var(--quiet); font-weight: 600; font-size: 0.85rem; white-space: nowrap; }
 tr:last-child td { border-bottom: 0; } th.number, td.number { text-align: right; white-space: nowrap; }
-td > div { max-width: 24rem; overflow-wrap: break-word; } td > div:has(> a) { max-width: 14rem; }
+td > div { max-width: 24rem; overflow-wrap: break-word; } td > div:has(> a) { max-width: 14rem; } td:last-child > div { max-width: 44rem; } .id { white-space: nowrap; }
 progress { width: 8rem; height: 0.6rem; accent-color: var(--accent); }
 dl { display: grid; grid-template-columns: repeat(auto-fill, minmax(12rem, 1fr)); gap: 0.75rem 1.5rem; margin: 0; }
 dt, figcaption { color: var(--quiet); font-size: 0.85rem; } dd { margin: 0; overflow-wrap: anywhere; }
@@ -168,11 +167,9 @@ figure { margin: 0 0 1rem; }
   header [role='search'] { order: 1; flex-basis: 100%; max-width: none; margin: 0; }
   header form:last-child { margin-left: auto; }
   nav { display: flex; position: static; overflow-x: auto; padding: 0; border-bottom: 1px solid var(--line); }
-  main { border: 0; }
   nav h2 { display: none; } nav ul { display: flex; }
-  nav a { padding: 0.5rem 0.75rem; white-space: nowrap; }
-  nav a[aria-current] { box-shadow: inset 0 -3px var(--accent); }
-  main { padding: 0.5rem 1rem 3rem; }
+  nav a { padding: 0.5rem 0.75rem; white-space: nowrap; } nav a[aria-current] { box-shadow: inset 0 -3px var(--accent); }
+  main { padding: 0.5rem 1rem 3rem; border: 0; }
   .asking label { flex-basis: 100%; }
   thead { display: none; }
   table, tbody, tr, td { display: block; }

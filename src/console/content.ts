@@ -1,4 +1,4 @@
-import { shortened } from '../kernel/beginning';
+import { shortened } from '../kernel/text';
 import { defined } from '../kernel/without';
 import { type Operator, Refused } from './operator';
 
@@ -138,8 +138,14 @@ export function own<Name extends string>(
   ...names: readonly Name[]
 ): Columns<{ readonly [One in Name]?: Cell }> {
   return Object.fromEntries(
-    names.map((name) => [titleOf(name), (row: { readonly [One in Name]?: Cell }) => row[name]]),
+    names.map((name) => [titleOf(name), (row: { readonly [One in Name]?: Cell }) => plain(name, row[name])]),
   );
+}
+
+/** Ids are no quantities, and positions have no zeros in front. */
+export function plain(name: string, value: Cell): Cell {
+  if (name === 'position' && typeof value === 'string') return value.replace(/^0+(?=\d)/, '');
+  return typeof value === 'number' && name.endsWith('Id') ? String(value) : value;
 }
 
 /** `lastModifiedTime` as words. */
@@ -167,7 +173,7 @@ export function table<Row>(
 /** Values by their names, as far as there are any. */
 export function facts(named: Readonly<Record<string, Cell>>): Body {
   const given = Object.entries(named).filter(([, value]) => value !== undefined);
-  return { is: 'facts', facts: given.map(([name, value]) => [titleOf(name), value]) };
+  return { is: 'facts', facts: given.map(([name, value]) => [titleOf(name), plain(name, value)]) };
 }
 
 /** Undefined without links. */

@@ -165,7 +165,7 @@ function tablePiece({ columns, rows, none }: ui.Table, frame: Frame): Html {
 }
 
 function cellPiece(cell: ui.Cell | ui.Form, frame: Frame): Piece {
-  if (cell === undefined || cell === null) return '–';
+  if (cell === undefined || cell === null || cell === '') return '–';
   if (typeof cell === 'boolean') return cell ? 'yes' : 'no';
   if (typeof cell === 'number') return cell.toLocaleString('en', { maximumFractionDigits: 20 });
   if (typeof cell === 'string') return textPiece(cell);
@@ -174,7 +174,8 @@ function cellPiece(cell: ui.Cell | ui.Form, frame: Frame): Piece {
   const shown =
     tone === undefined ? textPiece(text) : markup`<span class="${tone}">${textPiece(text)}</span>`;
   const bar = share !== undefined && markup`<progress value="${share}" max="1"></progress> `;
-  return [bar, to === undefined ? shown : markup`<a href="${frame.base}/${to}">${shown}</a>`];
+  const unbroken = text.length <= 24 && new Html('class="id"');
+  return [bar, to === undefined ? shown : markup`<a ${unbroken} href="${frame.base}/${to}">${shown}</a>`];
 }
 
 /** Shown to the second, UTC; dates too. */
@@ -186,7 +187,7 @@ function textPiece(text: string): Piece {
   if (found === undefined) return markup`<bdi>${text}</bdi>`;
   const at = text.indexOf(found);
   const [before, after] = [text.slice(0, at), text.slice(at + found.length)];
-  return markup`${before}<time datetime="${found}">${`${day} ${time}`.trim()}</time>${after}`;
+  return markup`${before}<time datetime="${found}">${`${day} ${time}`.trim()}</time>${after !== '' && textPiece(after)}`;
 }
 
 const REASON: ui.Field = { name: 'reason', label: 'Reason, for the list of actions' };

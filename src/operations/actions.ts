@@ -1,5 +1,5 @@
 import { type Clock } from '../runtime/clock';
-import { beginningOf, shortened } from '../kernel/beginning';
+import { beginningOf, shortened } from '../kernel/text';
 import { execute, type EventOf, eventsOf, toDomainEvent } from '../kernel/decider';
 import { EngineUnavailable, type EventLog } from '../kernel/event-log';
 import { Fault, Faults, Refusal } from '../kernel/fault';

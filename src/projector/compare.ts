@@ -1,4 +1,4 @@
-import { beginningOf } from '../kernel/beginning';
+import { beginningOf } from '../kernel/text';
 import { type EventLog } from '../kernel/event-log';
 import { EVERYTHING, type Found } from '../kernel/query';
 import { type Generation, type ReadStore, type Target, targetOf } from '../kernel/read-store';

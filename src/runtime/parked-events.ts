@@ -1,4 +1,4 @@
-import { beginningOf } from '../kernel/beginning';
+import { beginningOf } from '../kernel/text';
 import { NamedError } from '../kernel/fault';
 import { appendIdempotently, type EventOf, toDomainEvent, toNewEvent } from '../kernel/decider';
 import { NO_STREAM, type Position, type RecordedEvent } from '../kernel/event';

@@ -1,6 +1,7 @@
 import { type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { type AddressInfo } from 'node:net';
-import { linked, short } from '../../src/console/content';
+import { linked, own, short, table } from '../../src/console/content';
+import { sectionText } from '../../src/console/render';
 import { PAGES } from '../../src/console/pages';
 import { Sessions } from '../../src/console/session';
 import { appendFacts } from '../../src/network/decider';
@@ -303,6 +304,18 @@ describe('Pages of the console (decisions X124)', () => {
       `${'\u{1f600}'.repeat(150)}…`,
       'none',
     ]);
+  });
+
+  it('show ids and positions as they are, numbers with separators, and times to the second', () => {
+    const [since, until] = ['2026-11-27T03:53:13.406Z', '2026-11-27T03:58:35.000Z'];
+    const row = { feedId: 1001, products: 1001, position: '0000000000000000042', name: '' };
+    const columns = { ...own('feedId', 'products', 'position', 'name'), Why: () => `${since} to ${until}` };
+    const section = { id: 'a', title: 'A', bodies: [table([row], 'none', columns)] };
+    const text = sectionText(section, { base: '', here: '', formKey: '' });
+    const cells = [...text.matchAll(/<td.*?<div>(.*?)<\/div>/g)].map(([, cell = '']) =>
+      cell.replace(/<[^>]+>/g, ''),
+    );
+    expect(cells).toEqual(['1001', '1,001', '42', '–', '2026-11-27 03:53:13 to 2026-11-27 03:58:35']);
   });
 
   it('do what takes effect for others at once only for a reason, as requests do', async () => {

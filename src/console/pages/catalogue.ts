@@ -38,9 +38,9 @@ export const loads = listPage({
       ui.linked('why is a product seen, or not', 'why', { kind: 'product', feedId: fid }),
     ),
   columns: {
-    Load: ({ importId }, { fid }) => ui.linked(importId, 'load', { fid, id: importId }),
+    Load: ({ importId: id, time }, { fid }) => ui.linked(time, 'load', { fid, id }),
     State: ({ status }) => ui.state(status),
-    ...ui.own('time', 'mode', 'new', 'revised', 'repriced', 'unchanged'),
+    ...ui.own('mode', 'new', 'revised', 'repriced', 'unchanged'),
     Removed: ({ removed, largeRemoval }) => (largeRemoval === true ? ui.trouble(removed) : removed),
     Refused: ({ refused }) => ui.trouble(refused),
     Unmapped: ({ unmapped = 0 }) => ui.trouble(unmapped),

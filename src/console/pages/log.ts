@@ -263,7 +263,7 @@ export const sql: ui.Page = {
       const shown = rows.slice(0, ROWS);
       const names = [...new Set(shown.flatMap((row) => Object.keys(row)))];
       const columns = names.map(
-        (name) => [name, (row: (typeof rows)[number]) => sqlCell(row[name])] as const,
+        (name) => [name, (row: (typeof rows)[number]) => ui.plain(name, sqlCell(row[name]))] as const,
       );
       return [
         ui.table(shown, 'No rows.', Object.fromEntries(columns)),

@@ -1,4 +1,5 @@
 import { STATES } from '../../domain/deliveries/stored-delivery';
+import { shortened } from '../../kernel/text';
 import { notificationOperations } from '../../operations/rest/notifications.controller';
 import { anyDeliveryOperations } from '../../services/subscriptions/deliveries.controller';
 import {
@@ -22,7 +23,7 @@ export const messages = listPage({
     Message: ({ messageId: id }) => ui.linked(id, 'message', { id }),
     State: ({ held, state: is }) => ui.state(held ? 'held' : is),
     ...ui.own('time'),
-    About: subjectOf,
+    About: (one) => subjectOf(one),
     Receiver: ({ receiverId, subscriptionId }) => ui.linked(receiverId, 'receivers', { subscriptionId }),
     ...ui.own('attempts'),
     'Last error': ({ lastError, lastStatus }) => lastError ?? lastStatus,
@@ -31,10 +32,10 @@ export const messages = listPage({
 });
 
 /** A message has the id of its topic. */
-function subjectOf(message: { readonly transactionId?: string | undefined }): ui.Value | undefined {
+function subjectOf(message: { readonly transactionId?: string | undefined }, most = 8): ui.Value | undefined {
   const { transactionId, claimId } = message as typeof message & { readonly claimId?: string };
   const [kind, id] = transactionId === undefined ? ['claim', claimId] : ['transaction', transactionId];
-  return id === undefined ? undefined : ui.linked(`${kind} ${id}`, 'history', { kind, id });
+  return id === undefined ? undefined : ui.linked(`${kind} ${shortened(id, most)}`, 'history', { kind, id });
 }
 
 const MESSAGE = '/ops/1.0/deliveries/:id';
@@ -55,7 +56,7 @@ async function messageBodies(operator: Operator, id: string): Promise<ui.Bodies>
   const found = await operator.get(notificationOperations.getAnyDelivery, MESSAGE, { id });
   const { request, lastAttempts, state: is, held, ...others } = found;
   const { subscriptionId } = others;
-  const about = subjectOf(others);
+  const about = subjectOf(others, Infinity);
   return [
     ui.facts({ state: ui.state(held ? 'held' : is), about, ...others }),
     ui.links(
@@ -115,7 +116,8 @@ function receiverState({ disabled, state: is, restingUntil, failingSince, ...one
 const RECEIVER_COLUMNS: ui.Columns<Receiver> = {
   Receiver: ({ receiverId }) => ui.linked(receiverId, 'messages', { receiverId }),
   State: receiverState,
-  ...ui.own('attempts', 'failed', 'delivered'),
+  Failed: ({ failed, attempts }) => `${failed} of ${attempts}`,
+  ...ui.own('delivered'),
   Dead: ({ dead }) => ui.trouble(dead),
   Enable: ({ subscriptionId, receiverId }) =>
     ui.form(RECEIVER_ACTIONS, 'enable', { subscriptionId, receiverId }),
@@ -131,7 +133,8 @@ export const receivers = listPage({
   rows: (all) => all,
   columns: {
     Organisation: ({ organisationId: id }) => ui.linked(id, 'subscriptions', { organisationId: id }),
-    Subscription: ({ subscriptionId: id }) => ui.linked(id, 'history', { kind: 'subscription', id }),
+    Subscription: ({ subscriptionId: id }) =>
+      ui.linked(shortened(id, 8), 'history', { kind: 'subscription', id }),
     ...RECEIVER_COLUMNS,
     'Last success': ({ lastSuccess }) => lastSuccess?.time,
   },

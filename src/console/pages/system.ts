@@ -1,4 +1,5 @@
 import { STATES } from '../../domain/deliveries/stored-delivery';
+import { sizeText as size } from '../../kernel/text';
 import { jsonObject } from '../../kernel/unknown';
 import { ACTIONS } from '../../operations/actions';
 import { actionOperations } from '../../operations/rest/actions.controller';
@@ -38,11 +39,6 @@ function underWay({ rebuild, failure }: ReadModel): ui.Cell {
 function parkedIn({ name, parked: count }: ReadModel): ui.Cell {
   const shown = ui.trouble(count);
   return typeof shown === 'number' ? shown : { ...shown, ...ui.linked(shown.text, 'parked', { name }) };
-}
-
-function size(bytes: number): string {
-  const exponent = Math.min(3, Math.max(0, Math.floor(Math.log10(Math.max(1, bytes)) / 3) - 1));
-  return `${(bytes / 1000 ** (exponent + 1)).toFixed(exponent === 0 ? 0 : 1)} ${'KMGT'.charAt(exponent)}B`;
 }
 
 export const readModels = listPage({

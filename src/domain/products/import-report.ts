@@ -1,4 +1,4 @@
-import { beginningOf } from '../../kernel/beginning';
+import { beginningOf } from '../../kernel/text';
 import { defined } from '../../kernel/without';
 import { type Shape } from '../../wire/api/description';
 import { boolean, instant, integer, text, wordOf } from '../../wire/record/kinds';

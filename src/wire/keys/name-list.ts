@@ -1,4 +1,4 @@
-import { beginningOf } from '../../kernel/beginning';
+import { beginningOf } from '../../kernel/text';
 import { pacer } from '../../runtime/concurrency';
 import { isPosted, notesOf } from '../api/posted';
 import { type RecordKind } from '../record/record';

@@ -272,9 +272,10 @@ describe('docs/operations.md', () => {
       LOAD: `${bad} --yes`,
       TEXT: 'broken',
     });
-    expect(await step('affilog feeds loads FEED', { FEED: '23' })).toContain(`has undone ${bad}`);
     expect(restored).toMatch(/^restored by load \S+: new=4, revised=0, repriced=0, removed=0$/m);
     while ((await found(ADVERTISER, 23)) !== 5);
+    const loads = async () => await step('affilog feeds loads FEED', { FEED: '23' });
+    while (!(await loads()).includes(`has undone ${bad}`));
   });
 
   test('Backup and Upgrading: a backup while the server runs, restored (decisions X118)', async () => {

@@ -7,3 +7,9 @@ export function beginningOf(text: string, most: number): string {
 export function shortened(text: string, most: number): string {
   return text.length <= most ? text : `${beginningOf(text, most)}…`;
 }
+
+/** Bytes for people: 1,000 are a KB. */
+export function sizeText(bytes: number): string {
+  const exponent = Math.min(4, Math.floor(Math.log10(Math.max(1, bytes)) / 3));
+  return `${(bytes / 1000 ** exponent).toFixed(exponent < 2 ? 0 : 1)} ${['B', 'KB', 'MB', 'GB', 'TB'][exponent] ?? ''}`;
+}
