@@ -3,7 +3,7 @@ import { type NewEvent, NO_STREAM, positionOf } from '../../../kernel/event';
 import { type Appended, RevisionConflict } from '../../../kernel/event-log';
 import { COMMIT_APPENDS, COMMIT_SECONDS, FSYNC_SECONDS } from '../../../runtime/metrics';
 import { Connection, type Session } from '../connection';
-import { refuseTorn, refuseTornIndex } from './damage';
+import { refuseTorn, refuseTornIndex } from './log-reader';
 import {
   eventsOfAppends,
   expireSlice,

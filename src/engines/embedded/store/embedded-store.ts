@@ -31,12 +31,11 @@ import {
 import { without } from '../../../kernel/without';
 import { releaseClosedFiles } from '../connection';
 import { BlobCache, DamagedIndex } from '../search/storage';
-import { get, removalsOf } from './documents';
 import { GenerationFile, QueryClock, READING_PRAGMAS } from './generation-file';
 import { countGroups, totals } from './groups';
 import { resumedScan, snapshot } from './long-reads';
 import { type Registered, Registry } from './registry';
-import { count, countValues, search, searchGroups } from './search';
+import { count, countValues, get, removalsOf, search, searchGroups } from './search';
 import { type PreparedWrite, prepareWrites, writeBatch } from './writer';
 
 /** How long (ms) a snapshot may last. */

@@ -8,9 +8,8 @@ import {
   type TotalsBy,
   type TotalsSearch,
 } from '../../../kernel/query';
-import { bodiesOf, foundOf, keysOf } from './documents';
 import { type GenerationFile } from './generation-file';
-import { selectionOf } from './search';
+import { bodiesOf, foundOf, keysOf, selectionOf } from './search';
 
 /** How many documents a group has, and the row of one of them. */
 interface CountedRow {

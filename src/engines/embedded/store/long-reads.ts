@@ -2,10 +2,9 @@ import { setTimeout as pause, setImmediate as yieldToEventLoop } from 'node:time
 import { type Position } from '../../../kernel/event';
 import { type Filter, type Found } from '../../../kernel/query';
 import { type SnapshotBatch } from '../../../kernel/read-store';
-import { documentOf, keysOf, VERSION } from './documents';
 import { type GenerationFile } from './generation-file';
 import { countedGroups } from './groups';
-import { countIn, selectionOf } from './search';
+import { countIn, documentOf, keysOf, selectionOf, VERSION } from './search';
 import { type SqlRow, type StoreFile } from './store-file';
 
 /** No long read starts while the WAL is larger (bytes), as it would block the reuse of the WAL. */

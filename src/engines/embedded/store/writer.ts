@@ -6,7 +6,7 @@ import { type IndexedDocument } from '../search/segment';
 import { type Change } from '../search/manifest';
 import { writeBytes } from '../search/bytes';
 import { type DeclaredField } from '../../declaration';
-import { removalsOf, VERSION } from './documents';
+import { removalsOf, VERSION } from './search';
 import { column, type DocumentRow, type Layout, SLOT } from './layout';
 import { type SqlValue, type StoreFile } from './store-file';
 
