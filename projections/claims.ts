@@ -163,7 +163,7 @@ interface NameGroup {
 }
 
 /** Claims of successive groups: the first one may begin at an offset, and the last one be cut. */
-interface Stretch {
+interface NamedStretch {
   readonly groups: readonly NameGroup[];
   readonly offset: number;
   readonly size: number;
@@ -217,8 +217,8 @@ async function listByName(
 /** Claims of several groups that are read and sorted at once. */
 const TOGETHER = 100;
 
-function stretchesOf(groups: readonly NameGroup[], offset: number, size: number): readonly Stretch[] {
-  const stretches: Stretch[] = [];
+function stretchesOf(groups: readonly NameGroup[], offset: number, size: number): readonly NamedStretch[] {
+  const stretches: NamedStretch[] = [];
   let skip = offset;
   let left = size;
   for (const group of groups) {

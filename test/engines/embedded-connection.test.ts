@@ -2,7 +2,7 @@ import { constants, DatabaseSync, type DatabaseSyncInstance } from '@photostruct
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Connection, iterate, releaseClosedFiles } from '../../src/engines/embedded/connection';
+import { SqliteConnection, iterate, releaseClosedFiles } from '../../src/engines/embedded/connection';
 import { openFilesIn } from '../support/open-files';
 
 let folder: string;
@@ -24,7 +24,7 @@ function openWithoutRollback(): DatabaseSyncInstance {
 }
 
 test('a failing rollback neither hides the original error nor keeps the file open', () => {
-  const connection = new Connection('the read store', openWithoutRollback);
+  const connection = new SqliteConnection('the read store', openWithoutRollback);
   const failing = (): void =>
     connection.use(({ database }) => {
       database.exec('BEGIN; INSERT INTO numbers VALUES (1)');
@@ -40,7 +40,7 @@ test('a failing rollback neither hides the original error nor keeps the file ope
 });
 
 test('closing closes the file even if its transaction cannot be rolled back', () => {
-  const connection = new Connection('the read store', openWithoutRollback);
+  const connection = new SqliteConnection('the read store', openWithoutRollback);
   connection.use(({ database }) => {
     database.exec('BEGIN; INSERT INTO numbers VALUES (1)');
   });
@@ -53,7 +53,7 @@ describe('what an iterator reads is not garbage-collected before it', () => {
 
   /** Whether the statement, and its database, remain while an iterator `begun` exists, and then without it. */
   async function remaining(
-    begun: (connection: Connection) => Iterator<unknown>,
+    begun: (connection: SqliteConnection) => Iterator<unknown>,
   ): Promise<readonly (readonly boolean[])[]> {
     const read: WeakRef<object>[] = [];
     const open = (): DatabaseSyncInstance => {
@@ -73,13 +73,13 @@ describe('what an iterator reads is not garbage-collected before it', () => {
       releaseClosedFiles();
       return read.map((one) => one.deref() !== undefined);
     };
-    const held = [begun(new Connection('the read store', open))];
+    const held = [begun(new SqliteConnection('the read store', open))];
     const during = await remain();
     held.pop();
     return [during, await remain()];
   }
 
-  function begin(connection: Connection): Iterator<unknown> {
+  function begin(connection: SqliteConnection): Iterator<unknown> {
     const rows = connection.use(({ database, prepared }) => iterate(database, prepared(NUMBERS)));
     rows.next();
     return rows;
@@ -98,7 +98,7 @@ describe('what an iterator reads is not garbage-collected before it', () => {
   });
 
   test('after many other statements were prepared', async () => {
-    let kept: Connection | undefined;
+    let kept: SqliteConnection | undefined;
     const remained = await remaining((connection) => {
       kept = connection;
       const rows = begin(connection);

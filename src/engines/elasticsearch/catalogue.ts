@@ -1,6 +1,6 @@
 import { type estypes } from '@elastic/elasticsearch';
 import { type CollectionSpec, type Generation, NoGeneration } from '../../kernel/read-store';
-import { type Connection, NoSuchIndex, type Request } from './connection';
+import { type ElasticConnection, NoSuchIndex, type Request } from './connection';
 import { type Control } from './control';
 import { IndexLayout, type IndexTarget, type Names, NO_REFRESH } from './layout';
 
@@ -25,7 +25,7 @@ export class Catalogue {
   private readonly cache = new Map<string, TargetState & { readonly until: number }>();
 
   constructor(
-    private readonly connection: Connection,
+    private readonly connection: ElasticConnection,
     private readonly names: Names,
     private readonly control: Control,
     private readonly now: () => number,
@@ -87,7 +87,7 @@ export class Catalogue {
   }
 
   /** The number of the live generation; `connection` is that of a query. Raises `NoGeneration`. */
-  async live(collection: string, connection: Connection): Promise<number> {
+  async live(collection: string, connection: ElasticConnection): Promise<number> {
     const alias = this.names.live(collection);
     try {
       const found = await connection.ask((client, options) =>

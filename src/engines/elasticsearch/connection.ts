@@ -27,7 +27,7 @@ export type Request<Answer> = (client: Client, options: TransportRequestOptions)
 
 /** The index of a target, and how to reach it. */
 export interface IndexContext {
-  readonly connection: Connection;
+  readonly connection: ElasticConnection;
   readonly alias: string;
   readonly layout: IndexLayout;
   readonly retryMs: number;
@@ -43,7 +43,7 @@ export interface Notices {
 }
 
 /** The connection to the server. Every request of the store goes through `ask`, which retries it. */
-export class Connection {
+export class ElasticConnection {
   private readonly closing = new AbortController();
   /** Whether a request has ended: from then on failures are reported, and silence is a time-out. */
   private hasAnswered = false;
@@ -53,7 +53,7 @@ export class Connection {
     private readonly client: Client,
     readonly retryMs: RetryTimes,
     private readonly notices?: Notices,
-    readonly parent?: Connection,
+    readonly parent?: ElasticConnection,
   ) {
     setMaxListeners(0, this.closing.signal);
   }
@@ -64,13 +64,13 @@ export class Connection {
    */
   async query<Result>(
     { signal, timeLimit, spent }: QueryOptions,
-    work: (connection: Connection) => Promise<Result>,
+    work: (connection: ElasticConnection) => Promise<Result>,
   ): Promise<Result> {
     signal?.throwIfAborted();
     const [before = 0] = spent ?? [];
     if (timeLimit !== undefined && before > timeLimit) throw new QueryTooLong(timeLimit);
     const start = performance.now();
-    const own = new Connection(this.client, this.retryMs, this.notices, this);
+    const own = new ElasticConnection(this.client, this.retryMs, this.notices, this);
     const end = (): void => own.closing.abort();
     const timeout = new AbortController();
     const timer =

@@ -5,7 +5,7 @@ import { EngineUnavailable } from '../../kernel/event-log';
 import { isLeaseActive, type Lease } from '../../kernel/leases';
 import { type Found } from '../../kernel/query';
 import {
-  type Connection,
+  type ElasticConnection,
   failureOf,
   type IndexContext,
   NoSuchIndex,
@@ -27,7 +27,7 @@ export class Control {
   private created: Promise<void> | undefined;
 
   constructor(
-    private readonly connection: Connection,
+    private readonly connection: ElasticConnection,
     private readonly index: string,
   ) {}
 
@@ -177,7 +177,7 @@ export class Checkpoints {
     this.store(checkpoints, retryMs),
   );
 
-  constructor(private readonly connection: Connection) {}
+  constructor(private readonly connection: ElasticConnection) {}
 
   /** How far the log has been projected; undefined if not at all. */
   async of({ alias, retryMs }: IndexContext): Promise<Position | undefined> {

@@ -29,7 +29,7 @@ import {
 } from '../../kernel/read-store';
 import { UnusableUrl } from '../../runtime/unavailable';
 import { Catalogue } from './catalogue';
-import { Connection, failureOf, type IndexContext, type Notices, type RetryTimes } from './connection';
+import { ElasticConnection, failureOf, type IndexContext, type Notices, type RetryTimes } from './connection';
 import { Checkpoints, Control, writeBatch } from './control';
 import { countGroups, groupPages, searchGroups } from './groups';
 import { foundOf, ID, type IndexLayout, type IndexTarget, nameOf, Names } from './layout';
@@ -68,7 +68,7 @@ export function openElasticsearch(url: string, options: ElasticsearchOptions = {
   const client = new Client(
     defined({ node, auth, maxRetries: 0, requestTimeout: timeoutMs, agent: { connections: 32 } }),
   );
-  const connection = new Connection(client, { ...RETRY_MS, ...retryMs }, notices);
+  const connection = new ElasticConnection(client, { ...RETRY_MS, ...retryMs }, notices);
   const names = new Names(prefix);
   const control = new Control(connection, names.control);
   return new ElasticsearchStore(connection, names, control, new Catalogue(connection, names, control, now));
@@ -95,7 +95,7 @@ function addressOf(text: string): { node: string; prefix: string; username: stri
 interface TargetAccess {
   readonly kind?: 'read' | 'write';
   readonly mustBeFinished?: boolean;
-  readonly connection?: Connection;
+  readonly connection?: ElasticConnection;
 }
 
 const FINISHED: TargetAccess = { mustBeFinished: true };
@@ -105,7 +105,7 @@ class ElasticsearchStore extends ReadStore {
   private readonly checkpoints: Checkpoints;
 
   constructor(
-    private readonly connection: Connection,
+    private readonly connection: ElasticConnection,
     private readonly names: Names,
     private readonly control: Control,
     private readonly catalogue: Catalogue,
@@ -219,7 +219,7 @@ class ElasticsearchStore extends ReadStore {
     for await (const { found } of this.read(target, { filter, after })) if (found.length > 0) yield found;
   }
 
-  private async *read(asked: Target, wanted: Reading): AsyncGenerator<SnapshotBatch> {
+  private async *read(asked: Target, wanted: ScanReading): AsyncGenerator<SnapshotBatch> {
     const target = await this.pinned(asked, oneAnswer(), this.connection);
     // In this order, so that the snapshot includes everything up to the checkpoint.
     const checkpoint = await this.checkpoint(target);
@@ -268,7 +268,11 @@ class ElasticsearchStore extends ReadStore {
    * The generation that a query reads (`QueryOptions.generations`), by the name of its index, which is there for a while
    * after it is dropped.
    */
-  private async pinned(target: Target, options: QueryOptions, connection: Connection): Promise<IndexTarget> {
+  private async pinned(
+    target: Target,
+    options: QueryOptions,
+    connection: ElasticConnection,
+  ): Promise<IndexTarget> {
     const { collection } = target;
     const { generations } = options;
     if (generations === undefined || target.generation !== undefined) return target;
@@ -353,7 +357,7 @@ async function entries(
   });
 }
 
-interface Reading {
+interface ScanReading {
   readonly filter: Filter;
   readonly samplesOf?: string | undefined;
   /** Only documents with greater ids. */
@@ -363,7 +367,7 @@ interface Reading {
 /** The matching documents of a snapshot by id, after samples per value of a field and an empty batch. */
 async function* scan(
   snapshot: Snapshot,
-  { filter, samplesOf, after }: Reading,
+  { filter, samplesOf, after }: ScanReading,
   layout: IndexLayout,
   checkpoint: Position,
 ): AsyncGenerator<SnapshotBatch> {

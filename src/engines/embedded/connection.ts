@@ -23,7 +23,7 @@ export interface Session {
  * A self-healing connection to a SQLite file: opened on first use, and reopened after a failure, so that work continues
  * as soon as the disk has space or is writable again.
  */
-export class Connection {
+export class SqliteConnection {
   #session: Session | undefined;
   #closed = false;
 

@@ -1,6 +1,6 @@
 import { positionOf, type RecordedEvent } from '../../../kernel/event';
 import { APPEND_LIMITS, DamagedLog } from '../../../kernel/event-log';
-import { Connection, iterate, type Session } from '../connection';
+import { SqliteConnection, iterate, type Session } from '../connection';
 import { eventsOfAppends, expiredUpTo, HEAD, type LogKind, openToRead, REVISION, SUBJECTS } from './schema';
 
 /** Target size of a batch; exceeded by less than one append. */
@@ -32,13 +32,13 @@ const BOUNDARY = 'SELECT max(position) FROM appends WHERE position <= ?';
  * shorter one.
  */
 export class LogReader {
-  readonly #connection: Connection;
+  readonly #connection: SqliteConnection;
 
   constructor(
     file: string,
     private readonly kind: LogKind = 'events',
   ) {
-    this.#connection = new Connection(SUBJECTS[kind], () => openToRead(file));
+    this.#connection = new SqliteConnection(SUBJECTS[kind], () => openToRead(file));
   }
 
   /** The last position, 0 in an empty log. */

@@ -2,7 +2,7 @@ import { type DatabaseSyncInstance } from '@photostructure/sqlite';
 import { type NewEvent, NO_STREAM, positionOf } from '../../../kernel/event';
 import { type Appended, RevisionConflict } from '../../../kernel/event-log';
 import { COMMIT_APPENDS, COMMIT_SECONDS, FSYNC_SECONDS } from '../../../runtime/metrics';
-import { Connection, type Session } from '../connection';
+import { SqliteConnection, type Session } from '../connection';
 import { refuseTorn, refuseTornIndex } from './log-reader';
 import {
   eventsOfAppends,
@@ -61,14 +61,14 @@ const INSERT_APPEND =
  * Appends to the log's file. Caches nothing between commits, since other processes may append too.
  */
 export class LogWriter {
-  readonly #connection: Connection;
+  readonly #connection: SqliteConnection;
 
   constructor(
     file: string,
     private readonly kind: LogKind = 'events',
     open: (file: string, kind: LogKind) => DatabaseSyncInstance = openToAppend,
   ) {
-    this.#connection = new Connection(SUBJECTS[kind], () => open(file, kind));
+    this.#connection = new SqliteConnection(SUBJECTS[kind], () => open(file, kind));
   }
 
   /** Opens the file, and creates it if needed. Raises `EngineUnavailable`, also if the end of the log is damaged. */

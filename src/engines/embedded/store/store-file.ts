@@ -1,6 +1,6 @@
 import { pathToFileURL } from 'node:url';
 import { EngineUnavailable } from '../../../kernel/event-log';
-import { callDriver, Connection, iterate, openDatabase } from '../connection';
+import { callDriver, SqliteConnection, iterate, openDatabase } from '../connection';
 
 export type SqlValue = string | number | bigint | null | Uint8Array;
 export type SqlRow = readonly SqlValue[];
@@ -10,7 +10,7 @@ export const LOCK_TIMEOUT_MS = 5_000;
 
 /** A self-healing connection to one SQLite file of the store, for one thread. */
 export class StoreFile {
-  private readonly connection: Connection;
+  private readonly connection: SqliteConnection;
 
   /**
    * `setUp` runs whenever the file is opened. A missing file is created only with `create`. `subject` is named in
@@ -25,7 +25,7 @@ export class StoreFile {
     }: { readonly create: boolean; readonly setUp: string; readonly subject?: string },
   ) {
     const url = `${pathToFileURL(path).href}?mode=${create ? 'rwc' : 'rw'}`;
-    this.connection = new Connection(subject, () =>
+    this.connection = new SqliteConnection(subject, () =>
       openDatabase(url, { timeout: LOCK_TIMEOUT_MS, returnArrays: true }, (database) => {
         database.exec(setUp);
       }),
