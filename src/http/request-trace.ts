@@ -3,9 +3,12 @@ import { type FastifyRequest } from 'fastify';
 import { isTracing, startSpan, startStep, validTrace, within } from '../runtime/tracing';
 import { whenOver } from './send-stream';
 
-/** Handles a request as a span, which continues the trace of its client if that has sent one. */
+/**
+ * Handles a request to a service as a span, which continues the trace of its client if that has sent one. Health checks and
+ * pages, which are asked for again and again, are none.
+ */
 export function traceRequest(request: FastifyRequest, response: ServerResponse, handle: () => void): void {
-  const span = isTracing() ? startRequest(request) : undefined;
+  const span = isTracing() && request.service !== undefined ? startRequest(request) : undefined;
   if (span === undefined) {
     handle();
     return;

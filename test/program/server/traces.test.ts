@@ -221,8 +221,10 @@ describe('traces (decisions X133)', () => {
       expect(Object.keys(headers).filter((name) => /^trace/.test(name))).toEqual([]);
   });
 
-  test('begin where no client has begun one, and follow the decision of a client against one', async () => {
+  test('begin where no client has begun one, follow the decision of a client against one, and leave health checks out', async () => {
     const invalid = `00-${traceOf('3').toUpperCase()}x-${CLIENT_SPAN}-01`;
+    const headers = { traceparent: `00-${traceOf('4')}-${CLIENT_SPAN}-01` };
+    expect((await fetch(`${api.url}/health/live`, { headers })).ok).toBe(true);
     await post(api, 'transactions', '', TOKENS.advertiser, saleOf('T-2'), {
       traceparent: 'x'.repeat(10_000),
     });
