@@ -55,7 +55,9 @@ export function positionIn(name: string, sent: string): Position {
 /** Raises `UsageError` unless there is a time (epoch ms). */
 export function timeIn(name: string, sent: string, time: number | undefined): number {
   if (time !== undefined) return time;
-  throw new UsageError(`${name}=${sent.slice(0, 100)}: expected a time, such as 2026-01-31T12:00:00Z`);
+  throw new UsageError(
+    `${name}=${sent.slice(0, 100)}: expected a time, such as 2026-01-31 or 2026-01-31T12:00:00Z`,
+  );
 }
 
 interface LogReadOptions {

@@ -1,3 +1,4 @@
+import { writeFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { type Engines, openEngines } from '../../src/engines/open';
@@ -5,6 +6,7 @@ import { NO_STREAM } from '../../src/kernel/event';
 import { directoryAt } from '../../src/network/directory';
 import { REMOTE } from '../../src/operations/sql/remote';
 import { SqlSession } from '../../src/operations/sql/sql';
+import { run } from '../cli/run';
 import { newEvent } from '../contracts/event-log/events';
 import { removeFolder, temporaryFolder } from '../support/server';
 
@@ -23,7 +25,6 @@ afterAll(async () => {
   await engines.close();
   await removeFolder(folder);
 });
-afterEach(() => session.close());
 
 async function open(): Promise<void> {
   session = await SqlSession.limited(REMOTE);
@@ -105,5 +106,21 @@ describe('Statements with limits (decisions X116)', () => {
     expect(found).toEqual([]);
     expect(await ask('SELECT "sql" FROM duckdb_views()')).toContain('.parquet');
     expect(await ask('SELECT sourceProductId FROM ProductListed')).toBe('{"sourceProductId":"a"}\n');
+    session.close();
   }, 120_000);
+
+  it('are answered without a path where the snapshot cannot be made', async () => {
+    const dataDir = await temporaryFolder();
+    const other = await openEngines({ dataDir, eventLog: 'sqlite:', readStore: 'sqlite:', threads: false });
+    await other.log.append('feed-1', NO_STREAM, [newEvent()]);
+    await other.close();
+    await writeFile(join(dataDir, 'analytics'), 'no folder');
+    const statement = 'SELECT count(*) FROM events';
+    const { code, err } = await run(['sql', '--limited'], { DATA_DIR: dataDir }, { terminal: statement });
+    expect([code, err.split('\n').filter((line) => line.startsWith('affilog: '))]).toEqual([
+      1,
+      [expect.stringMatching(/^affilog: it failed \(E[A-Z]+\): `affilog sql` on a machine .* says why$/)],
+    ]);
+    await removeFolder(dataDir);
+  });
 });
