@@ -392,14 +392,23 @@ describe('Pages that are kept up to date (decisions X124)', () => {
 
   it('leave room for others when they have ended, however early', async () => {
     const stop = new AbortController();
-    const destroyed = (request: IncomingMessage, response: ServerResponse): void => {
-      if (request.url?.endsWith('?early') === true) response.destroy();
+    // They are closed before they are handled.
+    const [handle] = server.listeners('request') as [
+      (request: IncomingMessage, response: ServerResponse) => void,
+    ];
+    const closing = (request: IncomingMessage, response: ServerResponse): void => {
+      if (request.url?.endsWith('?early') !== true) {
+        handle(request, response);
+        return;
+      }
+      response.once('close', () => handle(request, response));
+      response.destroy();
     };
-    server.prependListener('request', destroyed);
+    server.off('request', handle).on('request', closing);
     for (let page = 0; page < 40; page += 1) await expect(opened(stop, `${url}?early`)).rejects.toThrow();
     await expect(opened(stop)).resolves.toMatch(/^data: \{/);
     stop.abort();
-    server.off('request', destroyed);
+    server.off('request', closing).on('request', handle);
   });
 });
 

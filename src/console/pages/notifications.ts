@@ -90,7 +90,7 @@ const RECEIVER_ACTIONS = {
   enable: ui.action('Enable', `${RECEIVER}/enable`, [], ':receiverId is enabled.', {
     explains: 'If the system has disabled it, what waits for it is sent. If it rests, it is tried at once.',
   }),
-  test: ui.action('Send a test', `${RECEIVER}/test`, [], 'A test is sent to :receiverId.', {
+  test: ui.action('Test', `${RECEIVER}/test`, [], 'A test is sent to :receiverId.', {
     explains: 'A message with example values is sent at once. Its outcome is listed among the messages.',
   }),
 };
