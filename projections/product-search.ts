@@ -41,7 +41,7 @@ export interface ProductCriteria extends Readonly<Partial<Record<MatchKey, reado
   readonly visibleOnly: boolean;
   /** Alternatives (`docs/decisions.md#p4`). */
   readonly q?: readonly string[];
-  /** The last word of each value of `q` may go on (`docs/decisions.md#p32`). */
+  /** The last word of each value of `q` is matched as a prefix (`docs/decisions.md#p32`). */
   readonly prefix?: boolean;
   /** Words that stand for words of `q` (`docs/decisions.md#p33`). */
   readonly corrections?: readonly Correction[];
@@ -102,7 +102,7 @@ const MOST_CORRECTED = 10;
 const MOST_REPLACEMENTS = 10;
 
 /**
- * The words of `q` that no product has which the other keys leave, with what they may mean (`docs/decisions.md#p33`).
+ * The words of `q` that match none of the products that the other keys select, with corrections (`docs/decisions.md#p33`).
  */
 export async function correctionsOf(
   store: ReadStore,

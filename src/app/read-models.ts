@@ -1,7 +1,7 @@
 import { DELIVERY_PROJECTIONS, PROJECTIONS } from '../../projections';
 import { type Engines } from '../engines/open';
 import { DELIVERY_STREAMS } from '../domain/deliveries/delivery-events';
-import { REQUEST_STREAMS } from '../http/idempotency';
+import { IDEMPOTENCY_STREAMS } from '../http/idempotency';
 import { type ExpiryParts } from '../projector/expiry';
 import { type RebuildProgress } from '../projector/rebuild';
 import { Runner, type RunnerParts } from '../projector/runner';
@@ -17,7 +17,7 @@ export async function deliveryRunner(
 ): Promise<Runner> {
   const log = await deliveries();
   const expireLog = (before: Date): Promise<void> =>
-    log.expire(before, [...DELIVERY_STREAMS, ...REQUEST_STREAMS]);
+    log.expire(before, [...DELIVERY_STREAMS, ...IDEMPOTENCY_STREAMS]);
   const own = { source: DELIVERY_LOG, expiry: { ...kept, expireLog } };
   return new Runner(log, store, DELIVERY_PROJECTIONS, { ...parts, ...own });
 }

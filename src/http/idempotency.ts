@@ -19,7 +19,7 @@ export const REPLAYED = 'Idempotent-Replayed';
 const SHARDS = 1024;
 
 /** Streams of the log that expires: a request is in the one that its identity selects. */
-export const REQUEST_STREAMS: readonly string[] = Array.from({ length: SHARDS }, (_, shard) =>
+export const IDEMPOTENCY_STREAMS: readonly string[] = Array.from({ length: SHARDS }, (_, shard) =>
   streamOf('requests', shard),
 );
 

@@ -61,8 +61,8 @@ function orderKeyOf({ advertiserId, programId, orderNumber }: ApprovedOrder): st
  * Makes a claim a transaction if it is approved and is none yet. Of several claims of one order only the one that has
  * reserved the order makes a transaction, however many processes do this at once; the others find that one. Whoever
  * finds the order reserved for a claim that has no transaction yet finishes that first: its process may have been
- * killed. If the transaction turns out to be none for another claim, since it was refused for another publisher, that
- * claim takes the order over.
+ * killed. If that transaction was refused, and another publisher's claim is for the same order, that claim takes the
+ * order over.
  */
 export async function track(
   id: string | number,
@@ -96,7 +96,7 @@ async function trackFirst(
 ): Promise<{ readonly position?: Position }> {
   const { since } = parts;
   const orders = await ordersNow(order.advertiserId, order.orderNumber, since);
-  // If it has been tracked since, it remains as it is; so does what this has tracked before it was interrupted.
+  // Finds what was tracked since the approval, also by this function before it was interrupted.
   const { transactionId } = trackedOrder(order, orders) ?? (await makeTransaction(order, parts));
   return await recordTracked(order.claimId, transactionId, parts);
 }

@@ -12,7 +12,7 @@ import {
 } from '../../src/domain/deliveries/delivery-events';
 import { messageIdOf, partitionOf } from '../../src/domain/subscriptions/receiver-id';
 
-/** An organisation of `subscriptionNetwork`, and a subscription of it that need not exist. */
+/** An organisation of the network, and a subscription of it that need not exist. */
 const SAMPLE = {
   subscriptionId: '0'.repeat(32),
   organisationId: 1,

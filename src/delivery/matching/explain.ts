@@ -43,7 +43,7 @@ export interface ExplainedEvent {
   }[];
 }
 
-/** All clauses that exclude an occurrence: none if messages are made of it (`preparedSubscription`). */
+/** All clauses that exclude an occurrence: none if messages are made of it. */
 function exclusionsOf(
   { filter, siteId }: Pick<SubscriptionContent, 'filter' | 'siteId'>,
   { stateId, programId, siteId: site, eventId, eventTypeId }: Occurrence,

@@ -100,7 +100,7 @@ export class MessageCache {
 
   /**
    * Reads a message, and its neighbours if there is room. Undefined: the log no longer has it, or it is not usable.
-   * That it cannot be got says nothing: it may have been sent meanwhile, or have made room for others. Raises
+   * Undefined is no failure: the message may have been sent meanwhile, or have made room for others. Raises
    * `EngineUnavailable`.
    */
   async load(revision: number): Promise<Message | undefined> {

@@ -173,7 +173,7 @@ type KnownSubscriptions = Pick<FollowedSubscriptions, 'position' | 'ready'> & {
 /** Derived secrets that are kept. */
 const KEPT = 10_000;
 
-/** What subscriptions mean for sending (`docs/decisions.md#n8`). */
+/** Which receivers may be sent to, by their subscriptions (`docs/decisions.md#n8`). */
 export class Recipients {
   private isReady = false;
   private readonly derived = new Map<string, Uint8Array>();

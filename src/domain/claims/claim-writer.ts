@@ -232,7 +232,7 @@ function tookTooLong(): Fault {
 /** A key as it was loaded. */
 type SeenKey = StateAt<Reservation | undefined>;
 
-/** What most keys of new claims turn out to be: reserving one finds out. */
+/** Assumes a free key, as most are: reserving another one conflicts. */
 export const UNSEEN: SeenKey = { state: undefined, revision: NO_STREAM };
 
 /** The unique key of a claim, in the stream `claimkey-<hash>` (`docs/decisions.md#c4`). */

@@ -25,7 +25,7 @@ export interface Topic {
 /** Integer ids that have names. */
 type NamedIds = Readonly<Record<number, { readonly name: string }>>;
 
-/** A topic with all that its subscriptions differ in from those to another. */
+/** A topic, and what differs between subscriptions to it and those to another. */
 export interface SubscriptionTopic extends Topic {
   /** The service that its subscriptions are part of, and its name in OpenAPI. */
   readonly service: {

@@ -47,7 +47,7 @@ interface Move {
 }
 
 /**
- * The rows of Document 2, States and transitions. Those after `decided` are not shown there (`docs/decisions.md#t5`).
+ * The rows of Document 2, States and transitions, and four that are not shown there (`docs/decisions.md#t5`).
  */
 export const MOVES = [
   { from: 'Tracked', on: 'fails validation', to: 'Invalid' },

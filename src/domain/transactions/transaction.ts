@@ -388,7 +388,7 @@ export interface Surroundings {
   readonly autoDeny: boolean;
 }
 
-/** What moves a Tracked or Paused transaction on; `failures` are those of its validation. */
+/** What moves a Tracked or Paused transaction on; `reasons` are those for which it is not valid. */
 function triggerOf(
   from: 'Tracked' | 'Paused',
   reasons: readonly string[],

@@ -281,7 +281,7 @@ function minorUnits(amount: number, inwards: (minor: number) => number): number 
   return Math.abs(amount * 100 - nearest) < 1e-6 ? nearest : inwards(amount * 100);
 }
 
-/** Most values of `q` whose last words may go on (`docs/decisions.md#p32`). */
+/** Most values of `q` whose last words are matched as prefixes (`docs/decisions.md#p32`). */
 const MOST_BEGINNINGS = 20;
 
 function requireFewWords({ q, prefix }: SearchKeys): void {

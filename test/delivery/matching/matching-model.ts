@@ -8,7 +8,7 @@ import { type Occurrence } from '../../../src/domain/subscriptions/topic';
  * event it looks at everything before it.
  */
 
-/** What the model says of a message; `matchedOf` makes the same of what was appended. */
+/** A message as the model expects it. */
 export interface Expected {
   readonly id: string;
   readonly to: string;
