@@ -10,7 +10,7 @@ const FACTORS = [0, 0.3, 1, 1, 4];
 /** The plan of a seed. Its details are drawn when a step is taken, each from a seed of its own. */
 export function planOf(seed: string): readonly Step[] {
   const random = new Random(`${seed} plan`);
-  const ms = random.time(20_000, 90_000);
+  const ms = random.time(15_000, 60_000);
   const workload = new Workload(random);
   const incidents = INCIDENTS.map((one) => ({ ...one, weight: one.weight * random.pick(FACTORS) }));
   // Or some at about the same time.

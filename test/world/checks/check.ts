@@ -1,5 +1,4 @@
 import { type MatchedEvent, type PartitionEvent } from '../../../src/domain/deliveries/delivery-events';
-import { type RecordedEvent } from '../../../src/kernel/event';
 import { groupedBy } from '../../support/oracle';
 import { type Clients, type Happened, type InLog } from '../clients';
 import { type Disks } from '../host';
@@ -45,33 +44,39 @@ export function once<Value>(compute: (world: Observed) => Value): (world: Observ
   };
 }
 
-const parsed = new WeakMap<RecordedEvent, object>();
+const read = new WeakMap<MemoryEvents, InLog[]>();
 
-function eventIn(log: MemoryEvents, recorded: RecordedEvent): object {
-  const event = parsed.get(recorded) ?? {
-    ...recorded,
-    ...{ data: JSON.parse(recorded.data) as unknown, time: log.timeOf(recorded) - EPOCH },
-  };
-  parsed.set(recorded, event);
-  return event;
+/** The events of a log; each is parsed once. */
+function eventsIn(log: MemoryEvents): readonly InLog[] {
+  const known = read.get(log) ?? [];
+  read.set(log, known);
+  // Some have expired.
+  if (known.at(-1)?.position !== log.all[known.length - 1]?.position) known.length = 0;
+  for (const recorded of log.all.slice(known.length)) {
+    const data = JSON.parse(recorded.data) as unknown;
+    known.push(Object.assign({}, recorded, { data, time: log.timeOf(recorded) - EPOCH }));
+  }
+  return known;
 }
 
 /** What has happened in the log, from an index on; nothing that another program wrote. */
 export function historyOf({ disks: { log }, unusable }: Observed, from = 0): readonly Happened[] {
-  const usable = log.all.slice(from).filter(({ stream }) => !unusable.has(stream));
-  return usable.map((recorded) => eventIn(log, recorded) as Happened);
+  const usable = eventsIn(log)
+    .slice(from)
+    .filter(({ stream }) => !unusable.has(stream));
+  return usable as readonly Happened[];
 }
 
 /** What has happened in the log of a world at rest, by streams. */
 export const happenedIn = once((world) => groupedBy(historyOf(world), ({ stream }) => stream));
 
-/** What has happened in a stream. */
-export const streamOf = ({ disks: { log } }: Observed, stream: string): readonly Happened[] =>
-  log.stream(stream).map((recorded) => eventIn(log, recorded) as Happened);
+/** What has happened in a stream of a world at rest. */
+export const streamOf = (world: Observed, stream: string): readonly Happened[] =>
+  happenedIn(world).get(stream) ?? [];
 
 /** What is in the delivery log. */
 export const deliveriesOf = ({ disks: { deliveries } }: Observed) =>
-  deliveries.all.map((recorded) => eventIn(deliveries, recorded) as InLog & (MatchedEvent | PartitionEvent));
+  eventsIn(deliveries) as readonly (InLog & (MatchedEvent | PartitionEvent))[];
 
 /** The id of what a stream is about. */
 export const subjectOf = ({ stream }: Pick<InLog, 'stream'>): string => stream.slice(stream.indexOf('-') + 1);
