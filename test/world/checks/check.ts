@@ -44,10 +44,15 @@ export function once<Value>(compute: (world: Observed) => Value): (world: Observ
   };
 }
 
-const read = new WeakMap<MemoryEvents, InLog[]>();
+interface ReadEvent extends InLog {
+  readonly type: string;
+  readonly data: unknown;
+}
+
+const read = new WeakMap<MemoryEvents, ReadEvent[]>();
 
 /** The events of a log; each is parsed once. */
-function eventsIn(log: MemoryEvents): readonly InLog[] {
+function eventsIn(log: MemoryEvents): readonly ReadEvent[] {
   const known = read.get(log) ?? [];
   read.set(log, known);
   // Some have expired.
