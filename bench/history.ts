@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
+import { imports } from '../projections/imports';
 import { priceHistory } from '../projections/price-history';
 import { openEngines } from '../src/engines/open';
 import { type NewEvent, NO_STREAM } from '../src/kernel/event';
@@ -29,10 +30,10 @@ export async function* history(bench: Bench): AsyncGenerator<Figure> {
     await appendFeed(log, bench.count * TIMES);
     await prepareParked(store);
     const options = { code: 'bench', until: await log.head(), onBatch: async () => undefined };
-    const [filled] = await buildGenerations(log, store, [priceHistory], options);
-    if (filled === undefined) throw new Error('nothing was filled');
-    await store.finish(filled.generation);
-    await store.swap(filled.generation);
+    for (const { generation } of await buildGenerations(log, store, [priceHistory, imports], options)) {
+      await store.finish(generation);
+      await store.swap(generation);
+    }
 
     const parts = { log, store, directory: await directoryAt(log) };
     const growth = memoryGrowth(process.pid);
