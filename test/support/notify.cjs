@@ -6,10 +6,10 @@ const { join } = require('node:path');
 
 const [dist, settings, allowed, times] = process.argv.slice(2);
 const { openEngines } = require(join(dist, 'src/engines/open.js'));
-const { FollowedSubscriptions } = require(join(dist, 'src/delivery/scheduling/followed-subscriptions.js'));
+const { FollowedSubscriptions } = require(join(dist, 'src/delivery/scheduling/recipients.js'));
 const { DeliveryRunner } = require(join(dist, 'src/delivery/scheduling/delivery-runner.js'));
 const { Recipients } = require(join(dist, 'src/delivery/scheduling/recipients.js'));
-const { Secrets } = require(join(dist, 'src/domain/subscriptions/secrets.js'));
+const { Secrets } = require(join(dist, 'src/domain/subscriptions/subscription.js'));
 const { AllowedAddresses } = require(join(dist, 'src/delivery/sending/addresses.js'));
 const { SYSTEM_CLOCK } = require(join(dist, 'src/runtime/clock.js'));
 const { Sender } = require(join(dist, 'src/delivery/sending/sender.js'));

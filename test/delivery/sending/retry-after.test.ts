@@ -9,7 +9,7 @@ const MINUTE = 60_000;
 /** In ms from `NOW`, as a process in a time zone reads them. */
 async function readIn(zone: string, values: readonly string[]): Promise<readonly (number | null)[]> {
   const script = `
-    const { retryAfterOf } = require(${JSON.stringify(join(DIST, 'src/delivery/sending/answer.js'))});
+    const { retryAfterOf } = require(${JSON.stringify(join(DIST, 'src/delivery/sending/attempt.js'))});
     const read = (value) => retryAfterOf(503, { 'retry-after': value }, ${NOW}) ?? null;
     console.log(JSON.stringify(${JSON.stringify(values)}.map(read)));`;
   const env = { ...process.env, TZ: zone };

@@ -22,7 +22,7 @@ afterEach(async () => {
 /** Another process with the data folder: its name, and the process. */
 async function other() {
   const code = `
-    const { Presence } = require(${JSON.stringify(join(DIST, 'src/engines/embedded/presence.js'))});
+    const { Presence } = require(${JSON.stringify(join(DIST, 'src/engines/embedded/leases.js'))});
     const presence = new Presence(${JSON.stringify(folder)});
     console.log(presence.name);
     setInterval(() => presence, 1000);`;
