@@ -1,13 +1,16 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { type Engines, openEngines } from '../../src/engines/open';
 import { NO_STREAM } from '../../src/kernel/event';
 import { directoryAt } from '../../src/network/directory';
 import { REMOTE } from '../../src/operations/sql/remote';
 import { SqlSession } from '../../src/operations/sql/sql';
-import { run } from '../cli/run';
 import { newEvent } from '../contracts/event-log/events';
+import { DIST } from '../support/built';
 import { removeFolder, temporaryFolder } from '../support/server';
 
 const ROOT = join(__dirname, '../..');
@@ -37,10 +40,10 @@ async function open(): Promise<void> {
 
 /** The answer, or the message of the refusal. */
 async function ask(statement: string): Promise<string> {
-  let text = '';
+  let answer = '';
   try {
-    for await (const part of session.text(statement, 'json')) text += part;
-    return text;
+    for await (const part of session.text(statement, 'json')) answer += part;
+    return answer;
   } catch (error) {
     return `refused: ${(error as Error).message}`;
   }
@@ -100,8 +103,8 @@ describe('Statements with limits (decisions X116)', () => {
     const found: string[] = [];
     for (const statement of await statements()) {
       const answer = await ask(statement);
-      const own = [folder, ROOT, homedir()].filter((text) => !statement.includes(text));
-      if (own.some((text) => answer.includes(text))) found.push(`${statement}: ${answer.slice(0, 300)}`);
+      const own = [folder, ROOT, homedir()].filter((path) => !statement.includes(path));
+      if (own.some((path) => answer.includes(path))) found.push(`${statement}: ${answer.slice(0, 300)}`);
     }
     expect(found).toEqual([]);
     expect(await ask('SELECT "sql" FROM duckdb_views()')).toContain('.parquet');
@@ -115,8 +118,11 @@ describe('Statements with limits (decisions X116)', () => {
     await other.log.append('feed-1', NO_STREAM, [newEvent()]);
     await other.close();
     await writeFile(join(dataDir, 'analytics'), 'no folder');
-    const statement = 'SELECT count(*) FROM events';
-    const { code, err } = await run(['sql', '--limited'], { DATA_DIR: dataDir }, { terminal: statement });
+    // In a process of its own: it ends itself if the memory of its process is too large.
+    const args = [join(DIST, 'src/main.js'), 'sql', '--limited'];
+    const child = spawn(process.execPath, args, { env: { DATA_DIR: dataDir } });
+    child.stdin.end('SELECT count(*) FROM events');
+    const [[code], err] = await Promise.all([once(child, 'close'), text(child.stderr), text(child.stdout)]);
     expect([code, err.split('\n').filter((line) => line.startsWith('affilog: '))]).toEqual([
       1,
       [expect.stringMatching(/^affilog: it failed \(E[A-Z]+\): `affilog sql` on a machine .* says why$/)],
