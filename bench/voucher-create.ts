@@ -35,7 +35,7 @@ export async function voucherCreate(bench: Bench): Promise<readonly Figure[]> {
       (round) => timed(() => createVouchers(server, 10 + round, count, true)),
       (round) => timed(() => createVouchers(server, 20 + round, count)),
     );
-    return [figure, keyed].map((one) => ({ ...one, unit: 'vouchers/s' }));
+    return [figure, { ...keyed, goal: null }].map((one) => ({ ...one, unit: 'vouchers/s' }));
   } finally {
     await server.stop();
     log.close();

@@ -82,7 +82,9 @@ export function naive(documents: readonly Placed[], query: IndexQuery): NaiveAns
   for (const document of matching) {
     const number = group === undefined ? undefined : document.numbers[group.column];
     const key = number === undefined || number < 0 ? document : number;
-    groups.set(key, [...(groups.get(key) ?? []), document]);
+    const members = groups.get(key);
+    if (members === undefined) groups.set(key, [document]);
+    else members.push(document);
   }
   const within = group?.within ?? order;
   const all = [...groups.values()].map((members) => {
@@ -142,16 +144,22 @@ export function naiveFacets(
         .filter((word) => word === facet.near || isOneLetterOff(word, facet.near));
     };
     const tokens = matching.flatMap((document) => [...new Set(words(document))]);
-    const own = 'near' in facet && tokens.includes(facet.near) ? [facet.near] : undefined;
-    return (own ?? [...new Set(tokens)])
-      .map((value) => ({ value, count: tokens.filter((token) => token === value).length }))
+    const counts = new Map<string, number>();
+    for (const token of tokens) counts.set(token, (counts.get(token) ?? 0) + 1);
+    const own = 'near' in facet && counts.has(facet.near) ? [facet.near] : undefined;
+    return (own ?? [...counts.keys()])
+      .map((value) => ({ value, count: counts.get(value) ?? 0 }))
       .sort((a, b) => b.count - a.count || Buffer.compare(Buffer.from(a.value), Buffer.from(b.value)))
       .slice(0, facet.size);
   });
 }
 
-function tokensOf({ tokens }: Placed): readonly string[] {
-  return tokens.split('\n');
+const split = new WeakMap<Placed, readonly string[]>();
+
+function tokensOf(document: Placed): readonly string[] {
+  let tokens = split.get(document);
+  if (tokens === undefined) split.set(document, (tokens = document.tokens.split('\n')));
+  return tokens;
 }
 
 function passes(document: Placed, filter: IndexFilter): boolean {
