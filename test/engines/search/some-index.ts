@@ -5,10 +5,10 @@ import {
   type IndexOrder,
   type IndexQuery,
 } from '../../../src/engines/embedded/search/query';
-import { type Merge, SearchIndex } from '../../../src/engines/embedded/search/search-index';
+import { type Merge, type SearchIndex } from '../../../src/engines/embedded/search/search-index';
 import { type Schema } from '../../../src/engines/embedded/search/segment';
 import { indexed, naive, naiveFacets, type Placed, type SomeDocument } from './naive';
-import { randomOf } from './random';
+import { type randomOf } from './random';
 
 export const SCHEMA: Schema = {
   columns: ['price', 'modified', 'stock', 'group', 'brand'],
