@@ -1,7 +1,7 @@
 import { type FeedImport } from '../../../src/domain/products/feed';
 import { type StoredOffer } from '../../../src/domain/products/offer';
 import { KnownFeed, type Posted } from '../../support/feed-model';
-import { type Happened, textOf } from '../clients';
+import { type Command, type Happened, type Sent, textOf } from '../clients';
 import { FEEDS } from '../workloads/network-file';
 import { deleteProducts, loadFeed, restoreFeed } from '../workloads/products';
 import { require } from './broken';
@@ -16,6 +16,7 @@ interface Change {
   readonly id: string;
   /** ISO 8601. */
   readonly at: string;
+  readonly time: number;
   readonly before: State;
   readonly after: State;
   /** How many loads and deletions had ended before. */
@@ -54,28 +55,35 @@ class FeedHistory {
     require(before !== after, () => `feed ${this.feedId}: ${type} of ${id} changes nothing`);
     require(this.wasAsked(id, after, time), () =>
       `feed ${this.feedId}: nobody has asked for ${type} of ${id} at ${after?.price ?? 0}`);
-    this.changes.push({ id, at, before, after, ended: this.ended.size });
+    this.changes.push({ id, at, time, before, after, ended: this.ended.size });
   }
 
-  private wasAsked(id: string, after: State, before: number): boolean {
-    const { clients } = this.world;
-    const ofFeed = ({ what, sentAt }: { what: { feed: { id: number } }; sentAt: number }): boolean =>
-      what.feed.id === this.feedId && sentAt <= before;
-    const isPosted = clients
-      .of(loadFeed)
-      .filter(ofFeed)
-      .some(({ what: { mode, posted } }) =>
-        after === undefined
-          ? mode !== '' && posted.every((one) => one.id !== id)
-          : posted.some((one) => one.id === id && one.price === after.price && one.brand === after.brand),
-      );
-    const isDeleted =
-      after === undefined &&
-      clients
-        .of(deleteProducts)
-        .filter(ofFeed)
-        .some(({ what: { ids } }) => ids === 'all' || ids.includes(id));
-    return isPosted || isDeleted || (after === undefined && clients.of(restoreFeed).some(ofFeed));
+  private wasAsked(id: string, after: State, time: number): boolean {
+    const isRestored = after === undefined && this.asked(restoreFeed, time, -Infinity).length > 0;
+    return isRestored || this.wasPosted(id, after, time, -Infinity);
+  }
+
+  /** By a load or deletion that was sent before a time, and was under way at another one. */
+  private wasPosted(id: string, after: State, before: number, until: number): boolean {
+    const isPosted = this.asked(loadFeed, before, until).some(({ what: { mode, posted } }) =>
+      after === undefined
+        ? mode !== '' && posted.every((one) => one.id !== id)
+        : posted.some((one) => one.id === id && one.price === after.price && one.brand === after.brand),
+    );
+    const deletions = after === undefined ? this.asked(deleteProducts, before, until) : [];
+    return isPosted || deletions.some(({ what: { ids } }) => ids === 'all' || ids.includes(id));
+  }
+
+  /** Commands for the feed that were sent before a time, and were answered at another one, later, or never. */
+  private asked<What extends { readonly feed: { readonly id: number } }, Result>(
+    command: Command<What, Result>,
+    before: number,
+    until: number,
+  ): readonly Sent<What, Result>[] {
+    return this.world.clients
+      .of(command)
+      .filter(({ what, sentAt }) => what.feed.id === this.feedId && sentAt <= before)
+      .filter(({ answer, answeredAt }) => answer.is !== 'done' || answeredAt >= until);
   }
 
   /** When a load ends, the feed is as it was posted; when a load is undone, as it was before that one. */
@@ -102,13 +110,14 @@ class FeedHistory {
     const asked = this.world.clients.of(restoreFeed).some(({ what }) => what.loadId === restores);
     require(target >= 0 && asked, () => `feed ${this.feedId}: nobody has restored ${restores}`);
     const own = this.changes.filter(({ ended }) => ended === target);
-    const since = this.changes.filter(
-      ({ ended, at }) => ended > target && (ended < this.ended.size || at !== began),
-    );
+    const since = this.changes.filter(({ ended }) => ended > target);
     for (const { id, before } of own.filter((one, at) => own.findIndex(({ id }) => id === one.id) === at)) {
       const now = this.feed.listed.get(id);
       const isRestored = now?.price === before?.price && now?.brand === before?.brand;
-      require(isRestored || since.some((one) => one.id === id), () =>
+      // What began at the same time may be another load, which is under way.
+      const isOfAnother = ({ ended, at, after, time }: Change): boolean =>
+        ended < this.ended.size || at !== began || this.wasPosted(id, after, time, time);
+      require(isRestored || since.some((one) => one.id === id && isOfAnother(one)), () =>
         `feed ${this.feedId}: ${id} is not as before load ${restores}, which was undone`);
     }
   }
