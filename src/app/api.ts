@@ -14,7 +14,7 @@ import { answersHere, answersInProcesses } from '../operations/sql/remote';
 import { type Clock } from '../runtime/clock';
 import { type Report } from '../runtime/failure-report';
 import { FollowedLog } from '../runtime/followed-log';
-import { type ProductLoader } from '../services/products/commands';
+import { type ProductLoader } from '../services/products/load/load-feed';
 import { DownloadCounter } from '../services/products/download-counter';
 import { Exporter } from '../services/products/download/exporter';
 import { type ProductExporter, RenderedFeeds } from '../services/products/download/rendered-feeds';

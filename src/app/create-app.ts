@@ -25,7 +25,7 @@ import { type Metrics } from '../operations/rest/metrics.controller';
 import { OperatorsModule, type Readiness } from '../operations/rest/operators.module';
 import { type AnswerSql } from '../operations/sql/remote';
 import { operatorService } from '../operations/rest/operator-service';
-import { type ProductLoader } from '../services/products/commands';
+import { type ProductLoader } from '../services/products/load/load-feed';
 import { CountedFeeds, FeedStates } from '../services/products/feed.queries';
 import { type DownloadCounter } from '../services/products/download-counter';
 import { type RenderedFeeds } from '../services/products/download/rendered-feeds';

@@ -71,8 +71,9 @@ async function fillWithDemo(
   const voucherCommands = new VoucherCommands(new VoucherWriter(clock, log), visible, follower, clock);
   const post = async (feedId: number, products: readonly PostedProduct[]): Promise<void> => {
     const caller = ownerOf(feedId, follower.directory);
-    const body = jsonBody(JSON.stringify({ products }));
-    const { faults } = await productCommands.load({ feedId, caller, mode: 'update', body });
+    const body = bodyOf(JSON.stringify({ products }));
+    const format = () => 'json' as const;
+    const { faults } = await productCommands.load({ feedId, caller, mode: 'update', format, body });
     if (faults[0] !== undefined) throw new Error(`a demo product was refused: ${faults[0].message}`);
   };
   const postVoucher = async ({ organisationId, posted }: DemoVoucher): Promise<void> => {
@@ -128,9 +129,8 @@ function ownerOf(feedId: number, directory: Directory): Caller {
   return { tokenHash: '', organisationId, kind: 'advertiser', system: 'PRODUCTS' };
 }
 
-function jsonBody(text: string): LoadCommand['body'] {
+function bodyOf(text: string): LoadCommand['body'] {
   return {
-    format: () => 'json' as const,
     chunks: async function* () {
       yield Buffer.from(text);
     },

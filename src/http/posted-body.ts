@@ -163,7 +163,8 @@ export class PostedBody {
     private readonly request: Pick<FastifyRequest, 'raw' | 'contentType' | 'service' | 'repeatable'>,
     private readonly reply: Pick<FastifyReply, 'headers'>,
     private readonly share: BodyShare,
-    private readonly maxBody: number,
+    /** Limit of its bytes. */
+    readonly maxBody: number,
     /** Aborted when the server stops: bodies that are incomplete by then are given up. */
     private readonly stopping: AbortSignal,
     /** What it is read as: what its marks count as. */
@@ -187,15 +188,28 @@ export class PostedBody {
 
   /** The format that its headers declare. Raises the service's faults (`docs/decisions.md#a10`). */
   format(): BodyFormat;
-  format<Accepted extends Format>(accepted: readonly Accepted[]): Accepted;
-  format(accepted: readonly Format[] = ['json', 'xml']): Format {
-    const { raw, contentType, service } = this.request;
+  format<Accepted extends Format>(
+    accepted: readonly Accepted[],
+    encodings?: { readonly gzip?: boolean },
+  ): Accepted;
+  format(accepted: readonly Format[] = ['json', 'xml'], { gzip = false } = {}): Format {
+    const { contentType, service } = this.request;
     if (service === undefined) throw new Error('only routes of a service take bodies');
-    const encoding = raw.headers['content-encoding'] ?? 'identity';
-    if (encoding.toLowerCase() !== 'identity') {
-      throw service.bodyFaults.charset(`Content-Encoding: ${encoding}: expected an unencoded body`);
+    const { encoding } = this;
+    if (encoding !== 'identity' && !(gzip && this.isGzip)) {
+      const expected = gzip ? 'gzip, or an unencoded body' : 'an unencoded body';
+      throw service.bodyFaults.charset(`Content-Encoding: ${encoding}: expected ${expected}`);
     }
     return (this.readAs = bodyFormat(contentType, service.bodyFaults, accepted));
+  }
+
+  /** Its headers declare it to be compressed, which `chunks` are then. */
+  get isGzip(): boolean {
+    return ['gzip', 'x-gzip'].includes(this.encoding);
+  }
+
+  private get encoding(): string {
+    return this.request.raw.headers['content-encoding']?.trim().toLowerCase() ?? 'identity';
   }
 
   /**

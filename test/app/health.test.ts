@@ -15,7 +15,7 @@ import { SYSTEM_CLOCK } from '../../src/runtime/clock';
 import { Parking } from '../../src/runtime/parked-events';
 import { type ReadStore } from '../../src/kernel/read-store';
 import { atMostEvery, diskTrouble, readinessOf } from '../../src/app/readiness';
-import { type ProductLoader } from '../../src/services/products/commands';
+import { type ProductLoader } from '../../src/services/products/load/load-feed';
 import { FEEDS, NETWORK, TOKENS } from '../api/network';
 import { TestApp } from '../support/app';
 import { overrideLog } from '../support/temporary-log';

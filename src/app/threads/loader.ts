@@ -2,7 +2,7 @@ import { type Engines } from '../../engines/open';
 import { SYSTEM_CLOCK } from '../../runtime/clock';
 import { type Report } from '../../runtime/failure-report';
 import { type Served } from '../../runtime/thread';
-import { type ProductLoader } from '../../services/products/commands';
+import { type ProductLoader } from '../../services/products/load/load-feed';
 import { feedLeases } from '../../services/products/load/fingerprint-cache';
 import { type Loader, makeLoader } from '../../services/products/load/loader';
 import { joinBase } from '../opened';

@@ -3,28 +3,26 @@ import { FollowedDirectory } from '../../network/follower';
 import { type Caller } from '../../network/organisations';
 import { WaitForReadModels } from '../../http/visible-writes';
 import { type BodyCost, type PostedBody } from '../../http/posted-body';
-import { type Remote } from '../../runtime/calls';
 import { EngineUnavailable } from '../../kernel/event-log';
 import { Fault } from '../../kernel/fault';
 import { LOADED_PRODUCTS, LOADS } from '../../runtime/metrics';
-import { type LoadedFeed, Loader, type LoadRequest, type LoadResult, type LoadUse } from './load/loader';
+import { type FeedFormat } from './load/ingest/feed-body';
+import { type FeedSource, loadFeed, type ProductLoader } from './load/load-feed';
+import { type LoadedFeed, Loader, type LoadRequest, type LoadResult } from './load/loader';
 import { ownFeed } from './product.queries';
 import { FeedRefusals, productFaults as fault } from '../../domain/products/feed';
 
 /** A body of products: a request's, or one that was made here, which uses nothing that others need. */
-type LoadBody = Pick<PostedBody, 'format' | 'chunks'> & Partial<Pick<PostedBody, 'takes'>>;
+type LoadBody = Pick<PostedBody, 'chunks'> & Partial<Pick<PostedBody, 'isGzip' | 'maxBody' | 'takes'>>;
 
 export interface LoadCommand extends Pick<LoadRequest, 'feedId' | 'mode'> {
   readonly caller: Caller;
+  /** Raises the fault of a body of another format. */
+  readonly format: () => FeedFormat;
   readonly body: LoadBody;
   /** Checks everything and stores nothing (`docs/decisions.md#a15`). */
   readonly dryRun?: boolean | undefined;
 }
-
-export type ProductLoader = Remote<Loader>;
-
-/** Chunks sent ahead of the loader's acknowledgement. */
-const AHEAD = 16;
 
 /** What advertisers may do with the products of their feeds (ADR 18). */
 @Injectable()
@@ -41,12 +39,17 @@ export class ProductCommands {
    * that is refused as a whole is recorded (`docs/decisions.md#p30`). Raises `PF_392` for another organisation's feed.
    * A body may be larger than memory, so the loader reads and checks it while it is being received.
    */
-  async load({ feedId, caller, mode, body, dryRun = false }: LoadCommand): Promise<LoadResult> {
+  async load({ feedId, caller, mode, format, body, dryRun = false }: LoadCommand): Promise<LoadResult> {
     const { directory, position: directoryPosition } = this.follower;
     ownFeed(directory, caller, feedId);
     const record = this.refusals.begin(feedId, mode);
-    const received = this.receive({ feedId, mode, directoryPosition, dryRun }, body);
-    const loaded = await received.catch(async (error: unknown) => {
+    const receive = async (): Promise<LoadResult> =>
+      await loadFeed(
+        this.loader,
+        { feedId, mode, format: format(), directoryPosition, dryRun },
+        sourceOf(body),
+      );
+    const loaded = await receive().catch(async (error: unknown) => {
       LOADS.add(1, { result: isRefusal(error) ? 'refused' : 'failed' });
       // The caller gets the refusal whether or not it can be recorded.
       if (isRefusal(error) && !dryRun) await record(error).catch(ignoreUnavailable);
@@ -73,34 +76,16 @@ export class ProductCommands {
     await this.readModels.afterWrite(deleted);
     return deleted;
   }
+}
 
-  private async receive(request: Omit<LoadRequest, 'format'>, body: LoadBody): Promise<LoadResult> {
-    const id = await this.loader.open({ ...request, format: body.format() });
-    try {
-      await this.send(id, body);
-    } catch (error) {
-      await this.loader.abort(id);
-      throw error;
-    }
-    return this.loader.finish(id);
-  }
-
-  private async send(id: string, body: LoadBody): Promise<void> {
-    const underWay: Promise<LoadUse>[] = [];
-    let bytes = 0;
-    const used = ({ memory, space }: LoadUse): void =>
-      body.takes?.({ memory: memory + buffered(bytes), space: Math.max(bytes, space) });
-    for await (const chunk of body.chunks(costOfLoad)) {
-      bytes += chunk.length;
-      const first = underWay.length === AHEAD ? underWay.shift() : undefined;
-      if (first !== undefined) used(await first);
-      const written = this.loader.write(id, chunk);
-      // A failure is raised where this is awaited.
-      written.catch(() => undefined);
-      underWay.push(written);
-    }
-    for (const written of underWay) used(await written);
-  }
+function sourceOf(body: LoadBody): FeedSource {
+  return {
+    bytes: body.chunks(costOfLoad),
+    most: body.maxBody ?? Infinity,
+    isGzip: body.isGzip ?? false,
+    onUse: (bytes, { memory, space }) =>
+      body.takes?.({ memory: memory + buffered(bytes), space: Math.max(bytes, space) }),
+  };
 }
 
 /** Bytes of memory for a load of any size: chunks on their way, slices being validated, blocks of the spool. */

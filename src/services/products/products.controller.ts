@@ -28,7 +28,7 @@ import { INTEGER, type Keys } from '../../wire/keys/keys';
 import { ignoredFields } from '../../wire/keys/name-list';
 import { pageHeaders } from '../../wire/keys/pages';
 import { listPieces } from '../../wire/record/list';
-import { type LoadCommand, ProductCommands, type ProductLoader } from './commands';
+import { type LoadCommand, ProductCommands } from './commands';
 import { DownloadCounter } from './download-counter';
 import { digest } from './download/joined-facts';
 import { DownloadPlans, type DownloadRequest } from './download/plan';
@@ -50,6 +50,7 @@ import {
   searchKeys,
   visibilityKeys,
 } from './keys';
+import { type ProductLoader } from './load/load-feed';
 import { type LoadedFeed, Loader, type LoadRequest, type LoadResult } from './load/loader';
 import { productOperations as operations, productSchemas } from './operations';
 import {
@@ -91,7 +92,8 @@ class ProductsController {
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<Answer> {
     const { fid, mode = 'update', dryRun } = keys;
-    const command: LoadCommand = { feedId: fid, caller, mode, body, dryRun };
+    const format = () => body.format(['json', 'xml'], { gzip: true });
+    const command: LoadCommand = { feedId: fid, caller, mode, format, body, dryRun };
     const loaded = await loggedLoad(this.clock, reply.log, command, () => this.commands.load(command));
     const { loadId, position, counts, largeRemoval } = loaded;
     if (largeRemoval && loadId !== undefined)

@@ -17,7 +17,7 @@ interface Read {
 
 async function read(format: 'json' | 'xml', text: string | Buffer, chunk = 7): Promise<Read> {
   const spool = new Spool(SYSTEM_CLOCK, await mkdtemp(join(tmpdir(), 'affilog-')));
-  const intake = new ProductIntake({ format, spool, knowsCategory: () => false });
+  const intake = new ProductIntake({ spool, knowsCategory: () => false });
   const body = format === 'json' ? new JsonBody(intake) : new XmlBody(intake);
   const bytes = Buffer.from(text as string);
   for (let at = 0; at < bytes.length; at += chunk) {
@@ -221,7 +221,6 @@ describe('a posted body', () => {
   test('lists at most 20 faults of a product and counts the others (decisions X23)', async () => {
     const spool = new Spool(SYSTEM_CLOCK, tmpdir());
     const intake = new ProductIntake({
-      format: 'json',
       spool,
       knowsCategory: () => false,
     });

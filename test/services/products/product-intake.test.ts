@@ -46,7 +46,7 @@ function printsOf(posted: ReadonlyMap<string, Buffer>): Fingerprints {
 async function receive(products: readonly PostedProduct[], others?: Validate, format: BodyFormat = 'json') {
   const spool = new Spool(SYSTEM_CLOCK, await mkdtemp(join(tmpdir(), 'affilog-')));
   const knowsCategory = (id: string): boolean => id === '1';
-  const intake = new ProductIntake({ format, spool, knowsCategory, validate: others });
+  const intake = new ProductIntake({ spool, knowsCategory, validate: others });
   const body = format === 'json' ? new JsonBody(intake) : new XmlBody(intake);
   try {
     const bytes = Buffer.from(format === 'json' ? JSON.stringify({ products }) : toXml(products));
@@ -135,7 +135,7 @@ test.each([
     const texts = Array.from({ length: 3 }, (_, at) => textOf(at));
     const prints = printsOf(new Map(texts.slice(0, 2).map((text, at) => [`p${at}`, Buffer.from(text)])));
     const spool = new Spool(SYSTEM_CLOCK, tmpdir());
-    const intake = new ProductIntake({ format, spool, prints: () => prints, knowsCategory: () => true });
+    const intake = new ProductIntake({ spool, prints: () => prints, knowsCategory: () => true });
     const body = format === 'json' ? new JsonBody(intake) : new XmlBody(intake);
     body.write(Buffer.from(bodyOf(texts.join(comma))));
     body.end();
@@ -155,7 +155,6 @@ test('a product in the same bytes as before is parsed once the fingerprints of i
   );
   const spool = new Spool(SYSTEM_CLOCK, tmpdir());
   const intake = new ProductIntake({
-    format: 'json',
     spool,
     prints: () => prints,
     knowsCategory: () => true,

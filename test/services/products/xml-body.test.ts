@@ -39,7 +39,7 @@ const EDITS = ['<', '>', '/', '!', '"', "'", '-', '&', ']', '?', ' ', '\u0001'] 
 async function received(read: (intake: ProductIntake) => Promise<void>): Promise<unknown> {
   const spool = new Spool(SYSTEM_CLOCK, tmpdir());
   const knowsCategory = (): boolean => true;
-  const intake = new ProductIntake({ format: 'xml', spool, knowsCategory });
+  const intake = new ProductIntake({ spool, knowsCategory });
   try {
     await read(intake);
     await intake.complete();

@@ -107,7 +107,8 @@ export const loadFeed: Command<Load, LoadResult> = {
     const command = {
       ...{ feedId: feed.id, caller: ownerOf(feed) },
       mode: mode === '' ? ('update' as const) : ('replace' as const),
-      body: { format: () => 'json' as const, chunks },
+      format: () => 'json' as const,
+      body: { chunks },
     };
     return api.of(commands).load(command, (loadId) => loads.push(loadId));
   },

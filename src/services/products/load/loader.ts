@@ -9,17 +9,17 @@ import { type Directory } from '../../../network/directory';
 import { type FollowedDirectory } from '../../../network/follower';
 import { type Clock } from '../../../runtime/clock';
 import { LOAD_SECONDS } from '../../../runtime/metrics';
-import { type BodyFormat } from '../../../wire/api/format';
 import { CLOSE_BYTES, FeedWriter, MAX_CONFLICTS, OVERTAKEN, plus } from './feed-writer';
 import { type FeedLock, FingerprintCache } from './fingerprint-cache';
 import { type LoadFault } from '../product-check';
-import { JsonBody, ProductIntake, type Validate, XmlBody } from './ingest/product-intake';
+import { type FeedBody, type FeedFormat, feedBody } from './ingest/feed-body';
+import { ProductIntake, type Validate } from './ingest/product-intake';
 import { type RepeatedProduct, Spool, type SpooledProduct } from './ingest/spool';
 
 export interface LoadRequest {
   readonly feedId: number;
   readonly mode: FeedImport['mode'];
-  readonly format: BodyFormat;
+  readonly format: FeedFormat;
   /** Validation uses a directory at least as current as this. */
   readonly directoryPosition: Position;
   /** Checks and counts everything, and stores nothing. */
@@ -72,7 +72,7 @@ interface Load {
   readonly began: number;
   readonly spool: Spool;
   readonly intake: ProductIntake;
-  readonly body: JsonBody | XmlBody;
+  readonly body: FeedBody;
 }
 
 /** Faults in the event of a load; the answer lists more. */
@@ -95,7 +95,7 @@ export class Loader {
   /** Starts a load; `write` takes its body. */
   async open(request: LoadRequest): Promise<string> {
     const { clock, directory, fingerprints, reached, spoolFolder, validate } = this.parts;
-    const { feedId, format } = request;
+    const { feedId } = request;
     await reached(request.directoryPosition);
     await fingerprints.warm(feedId);
     const prints = (): Fingerprints | undefined => {
@@ -105,8 +105,8 @@ export class Loader {
     };
     const knowsCategory = (id: string): boolean => directory.category(id) !== undefined;
     const spool = new Spool(clock, spoolFolder);
-    const intake = new ProductIntake({ format, spool, prints, knowsCategory, validate });
-    const body = format === 'json' ? new JsonBody(intake) : new XmlBody(intake);
+    const intake = new ProductIntake({ spool, prints, knowsCategory, validate });
+    const body = feedBody(request.format, intake);
     const id = clock.uuid();
     this.receiving.set(id, {
       id,

@@ -1,4 +1,3 @@
-import { type BodyFormat } from '../../../../wire/api/format';
 import { type ElementOrigin, JsonCutter } from '../../../../wire/json/cut';
 import {
   LoadFaults,
@@ -21,12 +20,14 @@ import {
   validateSlice,
   type ValidationOptions,
   type ValidText,
+  type Written,
 } from './validate';
 import { numberRecords, type Spool } from './spool';
 import { XmlCutter } from '../../../../wire/xml/cut';
 import { productFaults as fault } from '../../../../domain/products/feed';
 import { ProductXml } from './product-xml';
 
+const PLAIN: Written = { format: 'json' };
 const NO_ORIGIN: ElementOrigin = { firstByte: 0, members: 0 };
 
 /** A listed fault in memory. */
@@ -39,7 +40,6 @@ const SLICES_AHEAD = 4;
 export type Validate = (slice: Slice) => Promise<ValidatedSlice>;
 
 interface IntakeParts {
-  readonly format: BodyFormat;
   readonly spool: Spool;
   /**
    * The feed's fingerprints if they are in memory, perhaps outdated: products recognised by them are verified when
@@ -61,8 +61,8 @@ interface IntakeParts {
 export class ProductIntake {
   readonly faults = new LoadFaults();
   readonly ignored = new IgnoredFields();
-  /** Namespace prefixes that the body declares around its products: set before the first of them is added. */
-  prefixes: readonly string[] | undefined;
+  /** How its products are written: set before the first of them is added. */
+  written: Written | undefined;
   private readonly ids = new IdTable();
   /** By number of the id: the place of its last valid product. */
   private last = new Uint32Array(512);
@@ -137,7 +137,7 @@ export class ProductIntake {
   /** Validates a product that was recognised by its bytes; undefined if it is refused. */
   revalidate(bytes: Buffer, sequence: number): ValidText | undefined {
     if (this.refusedLate.has(sequence)) return undefined;
-    this.parse ??= productParser({ format: this.parts.format, prefixes: this.prefixes ?? [] });
+    this.parse ??= productParser(this.written ?? PLAIN);
     const valid = this.validOf(validateBytes(this.parse, bytes, sequence, this.validation()));
     if (valid === undefined) this.refusedLate.add(sequence);
     return valid;
@@ -169,8 +169,7 @@ export class ProductIntake {
   }
 
   private takeSlice(): Slice {
-    const { format } = this.parts;
-    return { format, prefixes: this.prefixes ?? [], ...this.slices.take(), room: this.faults.room };
+    return { written: this.written ?? PLAIN, ...this.slices.take(), room: this.faults.room };
   }
 
   private startSlice(): void {
@@ -304,7 +303,7 @@ export class XmlBody {
       onElement: (bytes) => {
         if (!this.frame.isBetween)
           throw fault.noParsableContent('the body cannot be parsed: its elements overlap');
-        intake.prefixes ??= this.frame.prefixes;
+        intake.written ??= { format: 'xml', prefixes: this.frame.prefixes };
         intake.addBytes(bytes, (this.count += 1));
       },
     });

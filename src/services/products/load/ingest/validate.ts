@@ -2,7 +2,6 @@ import { isAscii, isUtf8 } from 'node:buffer';
 import { encodeContent } from '../../../../domain/products/feed-codec';
 import { type Digest, digestOf } from '../../../../domain/products/fingerprints';
 import { type IgnoredField, IgnoredFields } from '../../../../domain/products/import-report';
-import { type BodyFormat } from '../../../../wire/api/format';
 import { GrowingBytes } from '../../../../wire/bytes';
 import { type ElementOrigin } from '../../../../wire/json/cut';
 import { noteRepeated } from '../../../../wire/json/read';
@@ -22,11 +21,15 @@ import {
 import { ProductXml } from './product-xml';
 import { RecordBlock, type ValidProduct } from './spool';
 
+/** How the products of a body are written: all that is needed to parse one of them by itself. */
+export type Written =
+  | { readonly format: 'json' }
+  /** `prefixes`: those of namespaces that the body declares around its products. */
+  | { readonly format: 'xml'; readonly prefixes: readonly string[] };
+
 /** Products of a body, cut out but not parsed: the unit of work of a validation thread. */
 export interface Slice {
-  readonly format: BodyFormat;
-  /** Namespace prefixes that the body declares around its products. */
-  readonly prefixes: readonly string[];
+  readonly written: Written;
   /** One product after the other. */
   readonly bytes: Uint8Array;
   /** Where each ends. */
@@ -131,7 +134,7 @@ export function validateSlice(
     categories.add(id);
     return true;
   };
-  const parse = productParser(slice);
+  const parse = productParser(slice.written);
   let start = 0;
   for (const [at, end] of slice.ends.entries()) {
     const sequence = slice.sequences[at] ?? 0;
@@ -172,8 +175,8 @@ export type ParseProduct = (
   origin?: ElementOrigin,
 ) => Parsed | ProductRefusal;
 
-export function productParser({ format, prefixes }: Pick<Slice, 'format' | 'prefixes'>): ParseProduct {
-  return format === 'json' ? parseJson : xmlParser(prefixes);
+export function productParser(written: Written): ParseProduct {
+  return written.format === 'json' ? parseJson : xmlParser(written.prefixes);
 }
 
 /** Parses and validates a product. Raises `PF_210`, which refuses the entire body. */
