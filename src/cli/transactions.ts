@@ -1,6 +1,13 @@
-import { type Command } from 'commander';
-import { CommandError } from '../operations/command-error';
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import { type OutputTotal } from '../domain/transactions/transaction-fields';
+import { Fault } from '../kernel/fault';
+import { tableLines } from '../kernel/text';
+import { without } from '../kernel/without';
+import { CommandError, UsageError } from '../operations/command-error';
 import { type ReviewRequest } from '../operations/network-claims';
+import { totalsKeys } from '../services/transactions/keys';
+import { csvRows } from '../wire/csv/rows';
+import { type Keys, type KeyTable, listed } from '../wire/keys/keys';
 import {
   addedId,
   type CliParts,
@@ -9,6 +16,7 @@ import {
   onDirectory,
   onEngines,
   printLines,
+  printList,
   withJson,
   withProgress,
 } from './settings';
@@ -54,6 +62,104 @@ export function addTransactions(affilog: Command, parts: CliParts): void {
         await printLines(parts, transactionHistory(log, id));
       }),
     );
+  addTotals(transactions, parts);
+}
+
+const KEYS = without(totalsKeys, 'format');
+
+interface TotalsFlags extends JsonFlag {
+  readonly format: 'table' | 'csv' | 'json';
+  readonly publisher?: number;
+  readonly advertiser?: number;
+  readonly asOf?: string;
+}
+
+function addTotals(transactions: Command, parts: CliParts): void {
+  const command = transactions
+    .command('totals')
+    .description(
+      'Count and sum up transactions by period, program, site, event and state, with approval rate and time to ' +
+        'approval. Values are separated by commas.',
+    )
+    .option('--publisher <id>', 'as this publisher sees them; by default those of all', integerFrom(1))
+    .option('--advertiser <id>', 'as this advertiser sees them', integerFrom(1))
+    .option('--as-of <name>', 'as of a time (affilog rebuild transactions --at TIME --as NAME)');
+  withJson(withKeys(command, KEYS))
+    .addOption(new Option('--format <format>').choices(['table', 'csv', 'json']).default('table'))
+    .action(
+      onDirectory(parts, async ({ log, store }, directory, flags: TotalsFlags) => {
+        const { NETWORK, PastViews, viewerAmong } = await import('../operations/as-of.js');
+        const { TransactionQueries } = await import('../services/transactions/transaction.queries.js');
+        const { asOf } = flags;
+        const view =
+          asOf === undefined
+            ? { store, directory }
+            : await new PastViews(log, store).of(asOf, 'transactions');
+        const viewer = viewerAmong(flags, view.directory, 'CONVERSIONS', NETWORK);
+        const queries = new TransactionQueries(view.store, log, view);
+        const { items } = await queries
+          .totals({ ...keysIn(KEYS, { ...flags }), format: undefined }, viewer)
+          .catch((error: unknown) => {
+            throw error instanceof Fault ? new UsageError(error.message) : error;
+          });
+        for await (const totals of items) await printTotals(parts, flags, [...totals]);
+      }),
+    );
+}
+
+/** CSV has the bytes that HTTP answers. A table has no columns without values. */
+async function printTotals(
+  parts: CliParts,
+  { format, json }: TotalsFlags,
+  totals: readonly OutputTotal[],
+): Promise<void> {
+  if (json === true || format === 'json') {
+    await printList(parts, { json: true }, totals, String);
+    return;
+  }
+  const { transactionOperations } = await import('../services/transactions/operations.js');
+  const { listWriter } = await import('../wire/record/list.js');
+  const { head, item } = listWriter(transactionOperations.totalTransactions.answer)({
+    format: 'csv',
+    pretty: false,
+  });
+  const csv = [head, ...totals.map((one) => item(one, false))].join('');
+  if (format === 'csv') {
+    parts.stdout.write(csv);
+    return;
+  }
+  const [names = [], ...rows] = [...csvRows(csv, ',')].map(({ cells }) => cells);
+  const columns = names.flatMap((_, at) => (rows.some((row) => row[at] !== '') ? [at] : []));
+  const cellsOf = (row: readonly string[]): string[] => columns.map((at) => row[at] ?? '');
+  await printLines(parts, [
+    ...tableLines(cellsOf(names), rows.map(cellsOf)),
+    `${rows.length} ${rows.length === 1 ? 'line' : 'lines'}`,
+  ]);
+}
+
+/** Adds an option for each key of an operation: `--group-by` for `groupBy`. */
+function withKeys(command: Command, table: KeyTable): Command {
+  for (const [name, { type, multiple = false, description = '' }] of Object.entries(table)) {
+    const read = (text: string): unknown => {
+      const value = type.read(text);
+      if (value !== undefined) return value;
+      throw new InvalidArgumentError(`Expected ${type.expectedOf?.(text) ?? type.expected}.`);
+    };
+    const flag = `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
+    const option = new Option(`${flag} <${multiple ? 'values' : 'value'}>`, description);
+    const several = (text: string, before: readonly unknown[] = []) => [...before, ...listed(text).map(read)];
+    command.addOption(multiple ? option.argParser(several) : option.argParser(read));
+  }
+  return command;
+}
+
+/** What `withKeys` has read. */
+function keysIn<Table extends KeyTable>(table: Table, flags: Readonly<Record<string, unknown>>): Keys<Table> {
+  const all = Object.entries(table).map(([name, { multiple }]) => [
+    name,
+    flags[name] ?? (multiple === true ? [] : undefined),
+  ]);
+  return Object.fromEntries(all) as Keys<Table>;
 }
 
 interface ClaimFlags extends JsonFlag {

@@ -5,6 +5,8 @@ import { type EventLog } from '../kernel/event-log';
 import { EVERYTHING } from '../kernel/query';
 import { type ReadStore } from '../kernel/read-store';
 import { type Directory, directoryAt } from '../network/directory';
+import { type System } from '../network/events';
+import { type Caller } from '../network/organisations';
 import {
   AS_OF_NAME,
   type AsOf,
@@ -152,6 +154,31 @@ export interface PastView {
   readonly store: ReadStore;
   readonly directory: Directory;
   readonly now: Date;
+}
+
+/** An operator, who sees all. */
+export const NETWORK: Caller = { tokenHash: '', organisationId: 0, kind: 'operator', system: 'OPS' };
+
+/** The organisation whose view is asked for; without one, `otherwise`. Raises `UsageError`. */
+export function viewerAmong(
+  {
+    publisher,
+    advertiser,
+  }: { readonly publisher?: number | undefined; readonly advertiser?: number | undefined },
+  { organisations }: Pick<Directory, 'organisations'>,
+  system: System,
+  otherwise?: Caller,
+): Caller {
+  const organisationId = publisher ?? advertiser;
+  if (organisationId === undefined && otherwise !== undefined) return otherwise;
+  if (organisationId === undefined || (publisher !== undefined && advertiser !== undefined))
+    throw new UsageError('expected either publisher or advertiser: the organisation whose view is asked for');
+  const kind = publisher === undefined ? 'advertiser' : 'publisher';
+  if (organisations.get(organisationId)?.kind !== kind)
+    throw new UsageError(
+      `${kind}=${organisationId}: expected the id of an organisation that was ${kind} at that time`,
+    );
+  return { tokenHash: '', organisationId, kind, system };
 }
 
 /** Directories that are kept in memory: as many as there may be names. */

@@ -48,6 +48,13 @@ const LISTS = [
   ['/1.0/vouchers', ';programId=101', VOUCHER_TOKENS.nord, '/ops/1.0/vouchers', ';advertiser=1'],
   ['/1.0/conversions/transactions', '', CONVERSION_TOKENS.nord, '/ops/1.0/transactions', ';advertiser=1'],
   ['/1.0/conversions/transactions', ';siteId=1101', CONVERSION_TOKENS.operator, '/ops/1.0/transactions', ''],
+  [
+    '/1.0/conversions/transactions/totals',
+    ';groupBy=month,programId',
+    CONVERSION_TOKENS.nord,
+    '/ops/1.0/transactions/totals',
+    ';advertiser=1',
+  ],
   ['/ops/1.0/claims', ';statusId=2,202', OTHER_TOKENS.operator, '/ops/1.0/claims', ''],
 ] as const;
 

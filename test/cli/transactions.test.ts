@@ -177,6 +177,64 @@ describe('affilog transactions import (decisions T2)', () => {
   });
 });
 
+describe('affilog transactions totals (decisions T9)', () => {
+  const totals = (...args: readonly string[]) => transactions('totals', ...args);
+  const TABLE =
+    /^eventId currencyId count orderValue publisherCommission tdCommission approved refused approvalRate(?: secondsToApproval)?\n(?:-+ ?)+\n311 NOK 1 99.9 .* 0 1 0\n312 NOK 2 .* 2 0 1(?: 0)?\n2 lines\n$/;
+  beforeEach(async () => {
+    const sale = { programId: 31, eventId: 311, siteId: 61, orderNumber: 'S-1', orderValue: 99.9 };
+    await transactions('import', await fileOf(ndjson(sale, lead('A-1'), lead('A-2')), 'reports.ndjson'));
+    await run(['rebuild', 'transactions'], settings());
+  });
+
+  it('are a table without columns that are empty, CSV as over HTTP, or JSON', async () => {
+    const { code, out } = await totals('--group-by', 'eventId');
+    expect([code, out.replace(/ +/g, ' ')]).toEqual([0, expect.stringMatching(TABLE)]);
+    const csv = (await totals('--group-by', 'eventId', '--format', 'csv')).out;
+    expect(csv).toMatch(/^"period","periodOf","programId","siteId","eventId",/);
+    expect(csv.split('\r\n')).toHaveLength(4);
+    const json = (await totals('--group-by', 'eventId', '--json')).out;
+    expect((await totals('--group-by', 'eventId', '--format', 'json')).out).toBe(json);
+    expect(
+      json
+        .split('\n')
+        .slice(0, -1)
+        .map((line) => JSON.parse(line) as object),
+    ).toMatchObject([
+      { eventId: 311, count: 1, orderValue: 99.9, refused: 1, approvalRate: 0 },
+      { eventId: 312, count: 2, approved: 2, approvalRate: 1 },
+    ]);
+  });
+
+  it('select by all keys of the list, and by whoever sees them', async () => {
+    const counted = async (...args: readonly string[]) => {
+      const { out, err } = await totals(...args, '--json');
+      expect(err).toBe('');
+      return out
+        .split('\n')
+        .slice(0, -1)
+        .map((line) => (JSON.parse(line) as { count: number }).count);
+    };
+    expect(await counted('--order-number', 'A-1,S-1', '--group-by', 'programId')).toEqual([2]);
+    expect(await counted('--site-id', '52', '--min-time-of-event', '2001-01-01')).toEqual([2]);
+    expect(await counted('--max-time-of-event', '2001-01-01')).toEqual([]);
+    expect(await counted('--advertiser', '3', '--group-by', 'programId')).toEqual([3]);
+    expect((await totals('--max-time-of-event', '2001-01-01')).out).toMatch(/\n0 lines\n$/);
+  });
+
+  it.each([
+    [['--group-by', 'day,week'], 'groupBy=day,week: expected at most one of day, week, month'],
+    [['--group-by', 'colour'], 'Expected one of day, week, month, programId'],
+    [['--max-changed', '1700000000'], 'given in seconds? Multiply by 1000'],
+    [['--publisher', '3'], 'publisher=3: expected the id of an organisation that was publisher'],
+    [['--as-of', 'never'], 'never: expected the name of read models as of a time'],
+  ])('says what is expected instead of %j', async (args, message) => {
+    const { code, out, err } = await totals(...args);
+    expect([out, err]).toEqual(['', expect.stringContaining(message)]);
+    expect(code).toBeGreaterThan(0);
+  });
+});
+
 describe('affilog transactions show', () => {
   it('shows the events in order, with states, amounts, reasons and what has changed', async () => {
     const sale = { programId: 31, eventId: 311, siteId: 61, orderNumber: 'S-1', orderValue: 99.9 };

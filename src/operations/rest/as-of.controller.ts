@@ -5,7 +5,6 @@ import { EventLog } from '../../kernel/event-log';
 import { Fault } from '../../kernel/fault';
 import { ReadStore } from '../../kernel/read-store';
 import { without } from '../../kernel/without';
-import { type System } from '../../network/events';
 import { FollowedDirectory } from '../../network/follower';
 import { type Caller } from '../../network/organisations';
 import { type AsOf, type BegunAsOf, dropAsOf, listAsOf, UnknownAsOf } from '../../projector/as-of';
@@ -14,11 +13,9 @@ import { csvKeys, searchKeys } from '../../services/products/keys';
 import { productOperations } from '../../services/products/operations';
 import { ProductParts, ProductQueries } from '../../services/products/product.queries';
 import { foundProducts } from '../../services/products/products.controller';
+import { listKeys as transactionKeys, totalsKeys } from '../../services/transactions/keys';
 import { transactionOperations } from '../../services/transactions/operations';
-import {
-  listKeys as transactionKeys,
-  TransactionQueries,
-} from '../../services/transactions/transaction.queries';
+import { TransactionQueries } from '../../services/transactions/transaction.queries';
 import { voucherOperations } from '../../services/vouchers/operations';
 import {
   listKeys as voucherKeys,
@@ -30,7 +27,7 @@ import { INTEGER, type Keys, type KeyTable, TEXT } from '../../wire/keys/keys';
 import { PAGE_HEADERS } from '../../wire/keys/pages';
 import { integer, text } from '../../wire/record/kinds';
 import { listOf, record } from '../../wire/record/record';
-import { documentsOf, type PastView, PastViews, rebuildAsOf } from '../as-of';
+import { documentsOf, NETWORK, type PastView, PastViews, rebuildAsOf, viewerAmong } from '../as-of';
 import { OperatorActions } from './actions.controller';
 import { operatorFaults as fault, REASON } from './operator-service';
 
@@ -59,6 +56,7 @@ const transactionViewKeys = {
   ...without(transactionKeys, 'format', 'since'),
   ...viewKeys,
 } as const satisfies KeyTable;
+const totalsViewKeys = { ...totalsKeys, ...viewKeys } as const satisfies KeyTable;
 
 const NO_CSV = {
   format: undefined,
@@ -150,6 +148,13 @@ export const asOfOperations = operationsById({
     answer: transactionOperations.listTransactions.answer,
     sends: PAGE_HEADERS,
   },
+  totalTransactionsAsOf: {
+    summary: 'Sum up transactions for operators',
+    description:
+      'As the totals of conversions; with `asOf` as they were at that time. Without an organisation, of all transactions.',
+    example: { ...transactionOperations.totalTransactions.example, publisher: 11 },
+    answer: transactionOperations.totalTransactions.answer,
+  },
 });
 
 /** Read models as of a time, for analysts: the same functions as `affilog rebuild … --as` and `affilog as-of`. */
@@ -223,7 +228,7 @@ export class AsOfController implements OnModuleDestroy {
     const all = { ...keys, ...NO_CSV };
     return foundProducts(all, this.products, (query) =>
       this.past(keys, 'products', async ({ store, directory }) => {
-        const caller = callerAmong(keys, directory, 'PRODUCTS');
+        const caller = viewerAmong(keys, directory, 'PRODUCTS');
         return await new ProductQueries(store, { directory }, this.products).search(all, caller, query);
       }),
     );
@@ -234,7 +239,7 @@ export class AsOfController implements OnModuleDestroy {
   listVouchers(@MatrixKeys(voucherViewKeys) keys: Keys<typeof voucherViewKeys>): ListAnswer {
     return ListAnswer.of(asOfOperations.listVouchersAsOf, (query) =>
       this.past(keys, 'vouchers', async ({ store, directory, now }) => {
-        const caller = callerAmong(keys, directory, 'VOUCHERS');
+        const caller = viewerAmong(keys, directory, 'VOUCHERS');
         const queries = new VoucherQueries(store, this.log, { directory }, this.vouchers);
         return await queries.list({ ...keys, format: undefined }, caller, now, query);
       }),
@@ -243,17 +248,28 @@ export class AsOfController implements OnModuleDestroy {
 
   @Get('transactions')
   @ApiOperation(asOfOperations.listTransactionsAsOf)
-  listTransactions(
-    @CurrentCaller() operator: Caller,
-    @MatrixKeys(transactionViewKeys) keys: Keys<typeof transactionViewKeys>,
-  ): ListAnswer {
+  listTransactions(@MatrixKeys(transactionViewKeys) keys: Keys<typeof transactionViewKeys>): ListAnswer {
     return ListAnswer.of(asOfOperations.listTransactionsAsOf, (query) =>
       this.past(keys, 'transactions', async ({ store, directory }) => {
-        const isOfAll = (keys.publisher ?? keys.advertiser) === undefined;
-        const caller = isOfAll ? operator : callerAmong(keys, directory, 'CONVERSIONS');
+        const caller = viewerAmong(keys, directory, 'CONVERSIONS', NETWORK);
         const queries = new TransactionQueries(store, this.log, { directory });
         return await queries.list({ ...keys, format: undefined, since: undefined }, caller, query);
       }),
+    );
+  }
+
+  @Get('transactions/totals')
+  @ApiOperation(asOfOperations.totalTransactionsAsOf)
+  @Produces(['json', 'csv'])
+  totalTransactions(@MatrixKeys(totalsViewKeys) keys: Keys<typeof totalsViewKeys>): ListAnswer {
+    return ListAnswer.of(
+      asOfOperations.totalTransactionsAsOf,
+      (query) =>
+        this.past(keys, 'transactions', async ({ store, directory }) => {
+          const caller = viewerAmong(keys, directory, 'CONVERSIONS', NETWORK);
+          return await new TransactionQueries(store, this.log, { directory }).totals(keys, caller, query);
+        }),
+      keys,
     );
   }
 
@@ -337,21 +353,4 @@ interface Building {
 
 function unsaved(begun: BegunAsOf & { readonly failure?: string }) {
   return { ...without(begun, 'models'), complete: [], unfinished: Object.keys(begun.models) };
-}
-
-/** The organisation whose view is asked for. */
-function callerAmong(
-  { publisher, advertiser }: Pick<Keys<typeof viewKeys>, 'publisher' | 'advertiser'>,
-  { organisations }: PastView['directory'],
-  system: System,
-): Caller {
-  if ((publisher === undefined) === (advertiser === undefined))
-    throw fault.unusable('expected either publisher or advertiser: the organisation whose view is asked for');
-  const kind = publisher === undefined ? 'advertiser' : 'publisher';
-  const organisationId = publisher ?? advertiser ?? NaN;
-  if (organisations.get(organisationId)?.kind !== kind)
-    throw fault.unusable(
-      `${kind}=${organisationId}: expected the id of an organisation that was ${kind} at that time`,
-    );
-  return { tokenHash: '', organisationId, kind, system };
 }

@@ -2,6 +2,7 @@ import { closeSync, existsSync, openSync } from 'node:fs';
 import { join } from 'node:path';
 import { types } from 'node:util';
 import { type Position } from '../../kernel/event';
+import { tableLines } from '../../kernel/text';
 import { isObject, isText } from '../../kernel/unknown';
 import { SYSTEM_CLOCK } from '../../runtime/clock';
 import { UsageError } from '../command-error';
@@ -362,16 +363,7 @@ async function* tableText(
     for (const row of rows.slice(0, TABLE.rows - lines.length))
       lines.push(row.map((cell) => shown(cell, most)));
   }
-  const widths = columns.map((name, at) =>
-    Math.max(name.length, ...lines.map((line) => line[at]?.length ?? 0)),
-  );
-  const text = (line: readonly string[]): string =>
-    `${line
-      .map((cell, at) => cell.padEnd(widths[at] ?? 0))
-      .join('  ')
-      .trimEnd()}\n`;
-  yield text(columns) + text(widths.map((width) => '-'.repeat(width)));
-  for (const line of lines) yield text(line);
+  for (const line of tableLines(columns, lines)) yield `${line}\n`;
   yield `${all} ${all === 1 ? 'row' : 'rows'}${all > lines.length ? `, of which the first ${lines.length} are shown: --format csv has all` : ''}\n`;
 }
 

@@ -23,7 +23,6 @@ import { type List, type RecordKind } from '../../wire/record/record';
 import { postedFromXml } from '../../wire/xml/posted';
 import { parseXml } from '../../wire/xml/read';
 import { type CommandResults, TransactionCommands } from './commands';
-import { transactionOperations as operations } from './operations';
 import {
   dateKeys,
   type HistoryKeys,
@@ -32,8 +31,9 @@ import {
   type TotalsKeys,
   totalsKeys,
   type TransactionListKeys,
-  TransactionQueries,
-} from './transaction.queries';
+} from './keys';
+import { transactionOperations as operations } from './operations';
+import { TransactionQueries } from './transaction.queries';
 
 /** Most bytes of one posted item, and of a list. */
 const MAX_BODY = { one: 256 * 1024, several: 32 * 1024 * 1024 } as const;

@@ -215,7 +215,7 @@ function readKey(name: string, spec: KeySpec, target: RequestTarget, faults: Key
 const OTHER_SEPARATOR = /^\s*\d+(?:[|;:/\s]+\d+)+\s*$/;
 
 /** The values of a list; within one, `%2C` is a comma and `%25` a percent sign (`docs/decisions.md#a2`). */
-function listed(text: string): string[] {
+export function listed(text: string): string[] {
   return text
     .split(',')
     .filter((part) => part !== '')
