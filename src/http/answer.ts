@@ -136,6 +136,8 @@ export interface StreamRequest {
   readonly ifNoneMatch: string | undefined;
   /** HEAD: there will be no body. */
   readonly headOnly: boolean;
+  /** Aborts when the client disconnects, also before there is an answer; once the answer was sent, it means nothing. */
+  readonly signal: AbortSignal;
 }
 
 export interface Streamed {

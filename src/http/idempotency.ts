@@ -251,7 +251,9 @@ export class RepeatableRequest {
   ) {
     this.request = journal.requestOf(caller, key);
     const { path, extension, matrix, query } = target;
-    const keys = [...matrix, ...query].filter(({ name }) => name !== 'token').map(({ sent }) => sent);
+    const keys = [...matrix, ...query]
+      .filter(({ name }) => name !== 'token')
+      .map(({ name, sent }) => `${name}=${sent}`);
     this.content.update(JSON.stringify([method, path, extension, keys.sort(), contentType]));
   }
 

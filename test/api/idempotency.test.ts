@@ -2,7 +2,7 @@ import { EngineUnavailable } from '../../src/kernel/event-log';
 import { type NewEvent } from '../../src/kernel/event';
 import { type Response, type TestRequest } from '../support/app';
 import { CLAIM_NETWORK, CLAIM_TOKENS, claimOf } from './claim-network';
-import { FEEDS, TOKENS } from './network';
+import { FEEDS, OTHER_TOKENS, TOKENS } from './network';
 import { JSON_UTF8, product } from './posted';
 import { CLAIM_SUBSCRIPTIONS, subscription, SUBSCRIPTIONS } from './subscription-network';
 import { CONVERSION_TOKENS, reportOf } from './transaction-network';
@@ -89,6 +89,14 @@ describe('a POST with an Idempotency-Key (decisions A22)', () => {
           'The Idempotency-Key was used for another request within 24 hours: expected a new key for each new request',
       });
     expect(await vouchers('another')).toEqual([]);
+  });
+
+  it('is 422 for the same values of other keys', async () => {
+    const details = { token: OTHER_TOKENS.operator };
+    const pause = (keys: string) => post(`/ops/1.0/projections/pause;${keys}`, 'values-1', {}, details);
+    expect((await pause('name=imports;reason=claims')).statusCode).toBe(204);
+    expect((await pause('name=claims;reason=imports')).statusCode).toBe(422);
+    await post('/ops/1.0/projections/resume;name=imports', newKey(), {}, details);
   });
 
   it('is 409 while the first one is in progress, with Retry-After, in any process', async () => {

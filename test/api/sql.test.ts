@@ -1,3 +1,6 @@
+import { once } from 'node:events';
+import { setImmediate as turn } from 'node:timers/promises';
+import { type AnswerSql } from '../../src/operations/sql/remote';
 import { type Response, TestApp } from '../support/app';
 import { NETWORK, OTHER_TOKENS, TOKENS } from './network';
 
@@ -62,6 +65,32 @@ describe('SQL over HTTP (decisions X116)', () => {
     expect((await ask("SELECT * FROM read_text('/etc/passwd')")).body).toContain(
       'reads tables only: no files',
     );
+  });
+
+  it.each(['when its client leaves', 'when the server stops'])('ends a statement %s', async (when) => {
+    let running = 0;
+    const sql: AnswerSql = async (_, signal) => {
+      running += 1;
+      await once(signal, 'abort');
+      running -= 1;
+      throw signal.reason;
+    };
+    const own = await app.again({ sql });
+    await own.listen(0, '127.0.0.1');
+    const url = `${await own.getUrl()}/ops/1.0/sql;q=SELECT%201?token=${OTHER_TOKENS.operator}`;
+    const leaving = new AbortController();
+    const clients = [1, 2].map(() => fetch(url, { signal: leaving.signal }));
+    while (running < 2) await turn();
+    expect((await fetch(url)).status).toBe(503);
+    const isLeaving = when.includes('client');
+    if (isLeaving) leaving.abort();
+    else await own.close();
+    const ended = await Promise.allSettled(clients);
+    while (running > 0) await turn();
+    expect(ended.map(({ status }) => status)).toEqual(
+      isLeaving ? ['rejected', 'rejected'] : ['fulfilled', 'fulfilled'],
+    );
+    if (isLeaving) await own.close();
   });
 
   it('answers two statements at a time', async () => {

@@ -56,18 +56,21 @@ export class SqlController implements OnModuleDestroy {
   @ApiOperation(sqlOperations.askSql)
   ask(@MatrixKeys(sqlKeys) { q }: Keys<typeof sqlKeys>): StreamedAnswer {
     const details = { format: 'ndjson', leastRate: this.options.downloadRate } as const;
-    return new StreamedAnswer(async ({ headOnly }) => {
+    return new StreamedAnswer(async ({ headOnly, signal }) => {
       if (headOnly) return { status: 200, headers: {} };
-      const { asOf, text: rows } = await this.answered(q);
+      const { asOf, text: rows } = await this.answered(q, signal);
       const positions = [...asOf].map(([name, position]) => `${name}=${position}`);
       const headers = { 'Cache-Control': 'no-store', 'X-As-Of': positions.join(', ') };
       return { status: 200, headers, body: piecesOf(rows) };
     }, details);
   }
 
-  private async answered(statement: string): Promise<SqlAnswer> {
+  /** A statement ends with its client. */
+  private async answered(statement: string, gone: AbortSignal): Promise<SqlAnswer> {
+    gone.throwIfAborted();
     if (this.asked.size >= MOST_STATEMENTS) throw httpFaults.overloaded(undefined, { retryAfter: 1 });
     const one = new AbortController();
+    gone.addEventListener('abort', () => one.abort(gone.reason));
     this.asked.add(one);
     try {
       return await this.answer(statement, one.signal);
