@@ -111,7 +111,7 @@ const operations = (): readonly (Operation & { readonly id: string })[] =>
     .filter(({ path }) => path.startsWith('/ops/1.0/'))
     .map((one) => ({ ...one, id: one.text.id }));
 
-describe('what operators do (decisions X124, X130)', () => {
+describe('what operators do (decisions X124, X130, X134)', () => {
   it('has each command, operation and page in this list, or a reason why not', () => {
     const known = [...READS.map(([command]) => command), ...Object.keys(ELSEWHERE)];
     expect(

@@ -128,6 +128,7 @@ export const asOfOperations = operationsById({
     path: NAME,
   },
   searchProductsAsOf: {
+    mayConflict: true,
     summary: 'Search products for operators',
     description: PAST,
     example: { ...productOperations.searchProducts.example, asOf: 'first', publisher: 11 },
@@ -135,6 +136,7 @@ export const asOfOperations = operationsById({
     sends: productOperations.searchProducts.sends,
   },
   listVouchersAsOf: {
+    mayConflict: true,
     summary: 'List vouchers for operators',
     description: PAST,
     example: { asOf: 'first', publisher: 11 },
@@ -142,6 +144,7 @@ export const asOfOperations = operationsById({
     sends: voucherOperations.listVouchers.sends,
   },
   listTransactionsAsOf: {
+    mayConflict: true,
     summary: 'List transactions for operators',
     description: `${PAST} Without an organisation, those of all.`,
     example: { asOf: 'first', pageSize: 3 },
@@ -149,6 +152,7 @@ export const asOfOperations = operationsById({
     sends: PAGE_HEADERS,
   },
   totalTransactionsAsOf: {
+    mayConflict: true,
     summary: 'Sum up transactions for operators',
     description:
       'As the totals of conversions; with `asOf` as they were at that time. Without an organisation, of all transactions.',
