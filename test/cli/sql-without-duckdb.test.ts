@@ -1,3 +1,4 @@
+/** @jest-environment-options {"alone": true} */
 import { join } from 'node:path';
 import { optionalDependencies } from '../../package.json';
 import { FEEDS, NETWORK, OTHER_TOKENS } from '../api/network';

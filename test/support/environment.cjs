@@ -3,7 +3,10 @@ const vm = require('node:vm');
 const { createRequire } = require('node:module');
 const { setTimeout: pause } = require('node:timers/promises');
 
-const { TestEnvironment } = createRequire(require.resolve('jest'))('jest-environment-node');
+const fromJest = createRequire(require.resolve('jest'));
+const { installCommonGlobals } = fromJest('jest-util');
+const { ModernFakeTimers } = fromJest('@jest/fake-timers');
+const { ModuleMocker } = fromJest('jest-mock');
 
 /** Where a file that leaves anything of these kinds behind fails: the next ones in this process would find it. */
 const GUARDED = ['core', 'api'];
@@ -29,10 +32,17 @@ AsyncLocalStorage.prototype.getStore = function getStore() {
   return this.current;
 };
 
-/** Modules by path, as V8 has compiled them: each test file loads the same ones again. */
+/** Stands for the context of the process. */
+const THIS_CONTEXT = {};
+
+/**
+ * Modules by path, as V8 has compiled them: each test file loads its support again. All run in the context of the process.
+ */
 const compiled = new Map();
 const { compileFunction } = vm;
-vm.compileFunction = (code, parameters, options) => {
+vm.compileFunction = (code, parameters, { parsingContext, ...options }) => {
+  if (parsingContext !== THIS_CONTEXT)
+    return compileFunction(code, parameters, { parsingContext, ...options });
   const known = compiled.get(options.filename);
   if (known?.code === code) return compileFunction(code, parameters, { ...options, cachedData: known.data });
   const made = compileFunction(code, parameters, { ...options, produceCachedData: true });
@@ -40,26 +50,45 @@ vm.compileFunction = (code, parameters, options) => {
   return made;
 };
 
+/** Symbols under which Jest keeps the state of a test file in the global object. */
+const OF_JEST = /^(JEST_STATE|EVENT_HANDLERS|TEST_TIMEOUT|RETRY_|WAIT_BEFORE_RETRY|LOG_ERRORS)/;
+
+const { process, console } = globalThis;
+installCommonGlobals(globalThis, {});
+globalThis.process = process;
+
 /**
- * The environment of Jest for Node.js, whose global variables are those of an ordinary context: in Jest's own, each use of
- * one (`Math`, `Buffer`) calls an interceptor, which takes a hundred times as long.
+ * Runs test files in the context of the process, one after the other, so that they can share what was loaded (`runtime.cjs`): classes
+ * of another context are others. What Jest keeps in the global object is removed after each, and the environment of the process restored.
  */
-module.exports = class extends TestEnvironment {
-  constructor(config, context) {
-    const { createContext } = vm;
-    // Node.js 22 has it from 22.8; without it the context is as before.
-    vm.createContext = () => createContext(vm.constants?.DONT_CONTEXTIFY);
-    try {
-      super(config, context);
-    } finally {
-      vm.createContext = createContext;
-    }
-    this.kinds = GUARDED.includes(config.projectConfig.displayName?.name) ? KINDS : [];
+module.exports = class {
+  global = globalThis;
+  moduleMocker = new ModuleMocker(globalThis);
+
+  constructor({ globalConfig, projectConfig }) {
+    this.before = {
+      globals: Object.keys(projectConfig.globals),
+      env: { ...process.env },
+      exitCode: process.exitCode,
+      exit: process.exit,
+      getBuiltinModule: process.getBuiltinModule,
+    };
+    Object.assign(globalThis, projectConfig.globals);
+    this.fakeTimersModern = new ModernFakeTimers({ config: projectConfig, global: globalThis });
+    // What was loaded is not loaded again when it changes.
+    const { watch, watchAll } = globalConfig;
+    this.isAlone = watch || watchAll || projectConfig.testEnvironmentOptions.alone === true;
+    this.kinds = GUARDED.includes(projectConfig.displayName?.name) ? KINDS : [];
     this.found = countOfKinds();
   }
 
+  async setup() {
+    // Jest keeps a hundred frames of every error, and some tests count on thousands of errors.
+    Error.stackTraceLimit = 30;
+  }
+
   async teardown() {
-    await super.teardown();
+    this.fakeTimersModern.dispose();
     let left = this.left();
     for (
       const end = performance.now() + LEFT_MS;
@@ -67,7 +96,26 @@ module.exports = class extends TestEnvironment {
       left = this.left()
     )
       await pause(10);
+    this.restore();
     if (left.length > 0) throw new Error(`these tests end but leave open: ${left.join(', ')}`);
+  }
+
+  restore() {
+    const { globals, env, ...properties } = this.before;
+    Object.assign(process, properties);
+    for (const name of Object.keys(process.env)) if (!(name in env)) delete process.env[name];
+    Object.assign(process.env, env);
+    globalThis.console = console;
+    for (const key of Reflect.ownKeys(globalThis))
+      if (globals.includes(key) || OF_JEST.test(key.description)) delete globalThis[key];
+  }
+
+  exportConditions() {
+    return ['node', 'node-addons'];
+  }
+
+  getVmContext() {
+    return THIS_CONTEXT;
   }
 
   left() {

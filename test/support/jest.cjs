@@ -1,5 +1,6 @@
 const { join } = require('node:path');
 require('./in-memory.cjs');
+const { SWC } = require('./typescript.cjs');
 
 /** What applies to a whole run. */
 exports.run = {
@@ -17,20 +18,13 @@ exports.project = (displayName, folders) => ({
   roots: folders.map((folder) => `<rootDir>/${folder}`),
   testMatch: ['**/*.test.ts'],
   testEnvironment: join(__dirname, 'environment.cjs'),
+  runtime: join(__dirname, 'runtime.cjs'),
   transform: {
-    '^.+\\.ts$': [
-      '@swc/jest',
-      {
-        jsc: {
-          parser: { syntax: 'typescript', decorators: true },
-          transform: { legacyDecorator: true, decoratorMetadata: true },
-          target: 'es2023',
-        },
-        module: { type: 'commonjs' },
-      },
-    ],
+    '^.+\\.ts$': ['@swc/jest', SWC],
   },
   // An `import()` names the built file, as Node.js requires: `.js`.
   moduleNameMapper: { '^(\\.{1,2}/.+)\\.js$': '$1' },
+  // Node.js itself calls it, in the context of the tests.
+  fakeTimers: { doNotFake: ['nextTick'] },
   cacheDirectory: '<rootDir>/node_modules/.cache/jest',
 });
