@@ -1,4 +1,3 @@
-import { constants, getPriority, setPriority } from 'node:os';
 import { type Command } from 'commander';
 import { sizeText } from '../kernel/text';
 import { type Engines } from '../engines/open';
@@ -13,12 +12,11 @@ import {
   integerFrom,
   type JsonFlag,
   onEngines,
+  letServersPass,
   printLines,
   withEngines,
   withProgress,
 } from './settings';
-
-const BELOW_SERVERS = constants.priority.PRIORITY_BELOW_NORMAL;
 
 const operations = async () => await import('../operations/projections.js');
 const rebuilding = async () => await import('../operations/rebuild.js');
@@ -224,8 +222,7 @@ async function printing(
   ) => Promise<readonly string[]>,
 ): Promise<void> {
   const { threads } = parts;
-  // Servers beside it come first. Its threads, which start later, inherit this.
-  if (threads && getPriority() < BELOW_SERVERS) setPriority(BELOW_SERVERS);
+  letServersPass(parts);
   const run = async (engines: Engines) => {
     await printLines(parts, await withProgress(parts, (shown) => work(engines, shown)));
   };

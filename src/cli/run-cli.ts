@@ -3,6 +3,7 @@ import { version } from '../../package.json';
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
 import { type Role, ROLES, serve } from '../app/serve';
 import { type ReceiverOptions } from '../operations/receiver';
+import { codeOf } from '../kernel/unknown';
 import { without } from '../kernel/without';
 import { SYSTEM_CLOCK } from '../runtime/clock';
 import { isAbort } from '../runtime/unavailable';
@@ -142,9 +143,10 @@ function describe(error: unknown): { readonly text: string; readonly code: ExitC
   return { text: `${error.message}: ${listening} ${flag}`, code: 1 };
 }
 
-/** The message, with the file that is the cause: messages contain no path, since HTTP answers them too. */
+/** The message, with the file or library that is the cause: messages contain no path, since HTTP answers them too. */
 function withPath({ message, cause }: Error): string {
-  return isError(cause) && 'path' in cause ? `${message}: ${cause.message}` : message;
+  const namesPath = isError(cause) && ('path' in cause || codeOf(cause) === 'ERR_DLOPEN_FAILED');
+  return namesPath ? `${message}: ${cause.message}` : message;
 }
 
 /** Accepts errors of other realms too; the reason of an aborted signal is not a native error. */

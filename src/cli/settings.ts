@@ -1,4 +1,4 @@
-import { userInfo } from 'node:os';
+import { constants, getPriority, setPriority, userInfo } from 'node:os';
 import { basename, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 import { type Command, InvalidArgumentError } from 'commander';
@@ -253,6 +253,13 @@ export function onDirectory(
     await work(engines, await directoryAt(engines.log), ...args);
   });
 }
+
+/** Gives this process, if it is a program, and the threads that it starts from now on a lower priority than servers. */
+export function letServersPass({ threads }: CliParts): void {
+  if (threads && getPriority() < BELOW_SERVERS) setPriority(BELOW_SERVERS);
+}
+
+const BELOW_SERVERS = constants.priority.PRIORITY_BELOW_NORMAL;
 
 /**
  * Runs `work`, which continues what was interrupted, with a display of its progress on standard error, and with the

@@ -11,7 +11,7 @@ import { CommandError, UsageError } from '../operations/command-error';
 import { type SqlSession, type TextFormat } from '../operations/sql/sql';
 import { type SnapshotParts } from '../operations/sql/snapshot';
 import { SYSTEM_CLOCK } from '../runtime/clock';
-import { type CliParts, configOf, onEngines, withProgress } from './settings';
+import { type CliParts, configOf, letServersPass, onEngines, withProgress } from './settings';
 
 interface SqlFlags {
   readonly format?: TextFormat | 'parquet';
@@ -131,29 +131,33 @@ async function answerLimited(parts: CliParts, snapshot: SnapshotParts): Promise<
   const { stdin, stdout, stderr, stopSignal } = parts;
   const { SqlSession: Session } = await import('../operations/sql/sql.js');
   const { MOST_MEMORY, REMOTE, TOO_MUCH } = await import('../operations/sql/remote.js');
+  letServersPass(parts);
   let statement = '';
-  for await (const part of stdin ?? []) statement += String(part);
+  for await (const part of stdin?.setEncoding('utf8') ?? []) statement += String(part);
   const watch = SYSTEM_CLOCK.interval(WATCH_MS, () => {
     if (process.memoryUsage.rss() < MOST_MEMORY) return;
     writeSync(2, `affilog: ${TOO_MUCH}\n`);
     // Threads of the engine may be in the middle of something.
     process.kill(process.pid, 'SIGKILL');
   });
-  const session = await Session.limited(REMOTE);
+  let session: SqlSession | undefined;
   try {
-    await withProgress(parts, (shown) => session.prepare(snapshot, statement, shown));
-    stderr.write(asOfLine(session));
-    await pipeline(Readable.from(session.text(statement, 'json', stopSignal())), stdout, { end: false });
+    const opened = (session = await Session.limited(REMOTE));
+    await withProgress(parts, (shown) => opened.prepare(snapshot, statement, shown));
+    stderr.write(asOfLine(opened));
+    await pipeline(Readable.from(opened.text(statement, 'json', stopSignal())), stdout, { end: false });
   } catch (error) {
-    if (error instanceof CommandError) throw error;
-    if (error instanceof EngineUnavailable) throw new CommandError(error.message);
+    if (error instanceof UsageError) throw error;
+    // Without their causes, which may have paths.
+    if (error instanceof CommandError || error instanceof EngineUnavailable)
+      throw new CommandError(error.message);
     stderr.write(`${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`);
     throw new CommandError(
       `it failed (${codeOf(error) ?? 'a bug'}): \`affilog sql\` on a machine of the installation says why`,
     );
   } finally {
     watch.cancel();
-    session.close();
+    session?.close();
   }
 }
 

@@ -680,7 +680,27 @@ describe('Statements with limits (decisions X116)', () => {
       "SELECT * FROM query('COPY (SELECT 1) TO ''x''')",
       "SELECT getenv('HOME')",
       "SELECT * FROM sqlite_scan('log.sqlite', 'events')",
+      "SELECT * FROM histogram('pg_settings', setting)",
+      'SELECT * FROM histogram_values(pg_settings, setting)',
+      "SELECT json_serialize_plan('SELECT current_setting(''allowed_paths'')', optimize := true)",
+      "SELECT * FROM query_table('pg_settings')",
+      `IMPORT DATABASE '${folder}'`,
+      'DETACH memory',
+      'USE memory',
+      'BEGIN',
+      'CHECKPOINT',
+      'VACUUM',
+      'PREPARE one AS SELECT 1',
+      'EXECUTE one',
+      'SET VARIABLE one = 1',
+      'CREATE SECRET one (TYPE s3)',
+      'CREATE MACRO one() AS 1',
+      'CREATE OR REPLACE VIEW events AS SELECT 1',
+      'INSERT INTO events SELECT 1',
+      'EXPLAIN SELECT 1',
+      'SELECT 1 \u0000 FROM events',
       'SELECT 1; SELECT 2',
+      'SELECT ?',
       '',
     ])
       expect([reading, await refusal(reading)]).toEqual([
@@ -696,6 +716,8 @@ describe('Statements with limits (decisions X116)', () => {
       ['', `FROM '${outside}'`],
     ])
       expect(await refusal(reading!)).toBe(`UsageError: ${name}${only}`);
+    const lambda = 'SELECT list_transform([1, 2], lambda x: x * 2) AS l';
+    expect(await refusal(lambda)).toBe('answered {"l":[2,4]}\n');
     const series = 'SELECT count(*) AS n FROM range(3), generate_series(1, 2), (SELECT unnest([1, 2]))';
     expect(await refusal(series)).toBe('answered {"n":12}\n');
     expect(await readFile(outside, 'utf8')).toBe('a,b\n1,2\n');

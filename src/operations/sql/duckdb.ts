@@ -164,11 +164,14 @@ export class TableWriter {
 async function load(): Promise<typeof DuckDb> {
   try {
     return await import('@duckdb/node-api');
-  } catch (error) {
-    const reason = codeOf(error) === 'MODULE_NOT_FOUND' ? '' : ` (${String(error)})`;
+  } catch (cause) {
+    // `import` has a code of its own; the native package beneath is required.
+    const code = codeOf(cause) ?? 'unknown';
+    const problem = code.endsWith('MODULE_NOT_FOUND') ? 'is not installed' : `cannot be loaded (${code})`;
     throw new CommandError(
-      `DuckDB is not installed${reason}: run \`npm install --no-save @duckdb/node-api@${VERSION}\` in the folder of the ` +
-        'program, on a system that DuckDB is built for (Linux, macOS or Windows)',
+      `DuckDB ${problem}: run \`npm install --no-save @duckdb/node-api@${VERSION}\` in the folder of the program, on a ` +
+        'system that DuckDB is built for (Linux, macOS or Windows)',
+      { cause },
     );
   }
 }

@@ -120,6 +120,8 @@ function asOfIn(text: string): AsOfPositions {
 function failureOf(code: number | null, errors: string, isReady: boolean): Error {
   const lines = errors.split('\n').filter((line) => line.startsWith('affilog: '));
   const message = lines.map((line) => line.slice('affilog: '.length)).join('\n');
+  // What else a process writes that is killed, or crashes, may name paths.
+  const progress = [...errors.matchAll(/^.*\/s, \d+ s left$/gm)].at(-1)?.[0];
   if (code === 2) return new UsageError(message);
   if (isReady)
     return new UsageError(
@@ -130,9 +132,9 @@ function failureOf(code: number | null, errors: string, isReady: boolean): Error
     );
   if (code === null)
     return new SnapshotUnderWay(
-      `the snapshot was not ready within ${LIFE_MS / 1000} s (the first time, a million events take a minute): ${
-        errors.trim().split('\n').at(-1) ?? ''
-      }; repeat the request, which continues`,
+      `the snapshot was not ready within ${LIFE_MS / 1000} s (the first time, a million events take a minute)${
+        progress === undefined ? '' : `; ${progress}`
+      }: repeat the request, which continues`,
     );
   return new CommandError(message);
 }

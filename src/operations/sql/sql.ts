@@ -173,14 +173,15 @@ export class SqlSession {
     return { sql: isRead ? statement.replace(/[\s;]+$/, '') : statement, columns, isRead };
   }
 
-  /**
-   * Refuses other statements than queries, and those that call what reads files or settings, or runs what is in a text.
-   * Faults of syntax are found later.
-   */
+  /** Refuses other statements than queries, and those that call what reads files or settings, or runs what is in a text. */
   private async requireTables(statement: string): Promise<void> {
     const [[json] = []] = await this.engine.rows(`SELECT json_serialize_sql(${literal(statement)})`);
     const parsed: unknown = JSON.parse(String(json));
-    if (isObject(parsed) && parsed['error_type'] === 'not implemented') throw new UsageError(EXPECTED_READ);
+    // What DuckDB cannot parse here is not known: it is never run.
+    if (!isObject(parsed) || parsed['error'] !== false) {
+      const { error_type: kind, error_message: message } = isObject(parsed) ? parsed : {};
+      throw new UsageError(kind === 'parser' ? String(message) : EXPECTED_READ);
+    }
     for (const name of namesRefused(parsed)) throw new UsageError(`${name}: ${TABLES_ONLY}`);
   }
 
@@ -246,9 +247,9 @@ const SETTINGS = {
 
 const EXPECTED_READ = 'expected a statement that reads: SELECT, FROM, WITH, DESCRIBE, SHOW or SUMMARIZE';
 
-/** Those that statements with limits may call. */
+/** Those that statements with limits may call: none that takes the name of a table as a text, since no check sees it. */
 const TABLE_FUNCTIONS: ReadonlySet<string> = new Set([
-  ...['range', 'generate_series', 'unnest', 'repeat', 'json_each', 'json_tree', 'histogram'],
+  ...['range', 'generate_series', 'unnest', 'repeat', 'json_each', 'json_tree'],
   ...[
     'duckdb_columns',
     'duckdb_functions',
@@ -259,8 +260,8 @@ const TABLE_FUNCTIONS: ReadonlySet<string> = new Set([
   ],
 ]);
 
-/** What has settings otherwise, and in them paths. */
-const SETTINGS_IN = /^(?:current_setting|pg_settings)$/i;
+/** What has settings otherwise, and in them paths; the plan of a statement in a text has their values. */
+const SETTINGS_IN = /^(?:current_setting|pg_settings|json_serialize_plan)$/i;
 
 /** In a statement as DuckDB has parsed it. */
 function* namesRefused(node: unknown): Generator<string> {

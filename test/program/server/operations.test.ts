@@ -73,6 +73,14 @@ const ELSEWHERE: Readonly<Record<string, readonly [file: string, text: string]>>
   'affilog documents products ID': ['test/cli/lists.test.ts', 'documents'],
   'affilog documents --position POSITION': ['test/cli/three-times.test.ts', "'--position'"],
   'affilog notifications own': ['test/cli/notifications.test.ts', "'own'"],
+  'affilog transactions totals --group-by month,programId': [
+    'test/cli/three-times.test.ts',
+    "'month,programId'",
+  ],
+  'affilog transactions totals --as-of january --group-by month,programId': [
+    'test/cli/transactions.test.ts',
+    "'--as-of'",
+  ],
   'affilog actions': ['test/cli/actions.test.ts', "'actions'"],
   'affilog claims list': ['test/cli/claims.test.ts', "'list'"],
   'affilog claims release CLAIM': ['test/cli/claims.test.ts', "'release'"],

@@ -135,7 +135,7 @@ describe('the README', () => {
   test('has commands that answer questions about the past', async () => {
     const [, block = ''] = PAST.exec(README) ?? [];
     const commands = block.split('\n').filter((line) => /^(?:\.\/affilog|curl) /.test(line));
-    expect(commands).toHaveLength(13);
+    expect(commands).toHaveLength(14);
     const tokens = server.stdoutLines.filter((line) => line.startsWith('export ')).join('\n');
     const daysAgo = (days: number): string => new Date(Date.now() - days * DAY).toISOString().slice(0, 10);
     const answers: string[] = [];
@@ -160,9 +160,12 @@ describe('the README', () => {
     expect(weeks).toMatch(/^week +orders +approved\n[^]*\n\d{4}-\d\d-\d\d +[1-9]\d* +[1-9]/);
     expect(columns).toMatch(/^price +DECIMAL\(18,2\) +Price.*, in units of its currency$/m);
     expect(built).toMatch(/^products: [1-9]\d* documents as of /m);
-    const [offers, vouchers, totals, actions] = asked;
+    const [offers, vouchers, byMonth, totals, actions] = asked;
     expect(JSON.parse(offers!)).toMatchObject({ products: [{ offers: [{ feedId: 1001 }] }] });
     expect(JSON.parse(vouchers!)).toContainEqual(expect.objectContaining({ code: 'KLANG5' }));
+    expect(byMonth).toMatch(
+      /^period +periodOf +programId [^\n]*approvalRate[^\n]*\n[- ]+\n\d{4}-\d\d-01 +timeOfEvent +101 /,
+    );
     expect(totals).toMatch(/^"period","periodOf".*\r\n"\d{4}-\d\d-01","timeOfEvent","101"/);
     expect(actions).toContain('rebuild');
   });
