@@ -12,7 +12,13 @@ import {
   type QueryOptions,
   type Search,
 } from '../src/kernel/query';
-import { type FieldType, type FieldValue, type ReadStore, requireVersion } from '../src/kernel/read-store';
+import {
+  type FieldType,
+  type FieldValue,
+  type ReadStore,
+  requireVersion,
+  type Target,
+} from '../src/kernel/read-store';
 import { type Projection } from '../src/projector/projection';
 import { eachOf, type PageInParts, searchInParts } from '../src/projector/search-in-parts';
 import { DAY } from '../src/wire/date';
@@ -115,14 +121,15 @@ export async function listClaims(
   criteria: ClaimCriteria,
   { by, descending, offset, size }: ClaimPage,
   options: QueryOptions = {},
+  target: Target = TARGET,
 ): Promise<PageInParts<ListedClaim>> {
   const query = oneAnswer(options);
-  const filter = filterOf(criteria);
+  const filter = claimsThat(criteria);
   const last = { field: 'claimId' satisfies ClaimField, descending };
   if (typeof by === 'object')
     return await listByName(store, by, { filter, order: [last], offset, size }, query);
   const order: readonly Order[] = by === 'claimId' ? [last] : [{ field: by, descending }, last];
-  return await searchInParts({ store, target: TARGET, read }, { filter, order, offset, size }, query);
+  return await searchInParts({ store, target, read }, { filter, order, offset, size }, query);
 }
 
 /** Ids of claims with an order number, in ascending order, at most `most`. Raises `NoGeneration`. */
@@ -146,7 +153,7 @@ function read({ id, body }: Found): ListedClaim {
 
 const { among, between } = filtersOn<ClaimField>();
 
-function filterOf(criteria: ClaimCriteria): Filter {
+export function claimsThat(criteria: ClaimCriteria): Filter {
   const fields = Object.keys(criteria.among) as ClaimField[];
   return allOf(
     ...fields.map((field) => among(field, criteria.among[field]?.map(String))),

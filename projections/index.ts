@@ -1,4 +1,5 @@
 import { type Projection } from '../src/projector/projection';
+import { changes } from './changes';
 import { claimBatches, claims } from './claims';
 import { deliveries } from './deliveries';
 import { delistings, feeds } from './feeds';
@@ -22,6 +23,7 @@ export const PROJECTIONS: readonly Projection[] = [
   subscriptions,
   claims,
   claimBatches,
+  changes,
 ];
 
 export const DELIVERY_PROJECTIONS: readonly Projection[] = [deliveries, receivers, receiverHealth];

@@ -24,14 +24,7 @@ import {
   type TotalsPeriod,
   type TotalsSearch,
 } from '../src/kernel/query';
-import {
-  type FieldType,
-  type FieldValue,
-  type ReadStore,
-  type Target,
-  targetOf,
-} from '../src/kernel/read-store';
-import { liveGeneration } from '../src/projector/generations';
+import { type FieldType, type FieldValue, type ReadStore, type Target } from '../src/kernel/read-store';
 import { type Projection } from '../src/projector/projection';
 import { searchInParts } from '../src/projector/search-in-parts';
 
@@ -140,20 +133,6 @@ export interface TransactionPage {
 }
 
 const TARGET = { collection: transactions.collection.name };
-
-/**
- * The live generation, and the log position up to which searches in it include everything. Searches keep using it if
- * another one becomes live meanwhile, since that one may be behind. Over Elasticsearch this costs three requests.
- */
-export async function transactionsNow(
-  store: ReadStore,
-): Promise<{ readonly target: Target; readonly position: Position }> {
-  const live = await liveGeneration(store, transactions.collection);
-  const target = live === undefined ? TARGET : targetOf(live);
-  const position = await store.checkpoint(target);
-  await store.refresh(target);
-  return { target, position };
-}
 
 /** Transactions in batches that are read on demand, the number of all, and the cursor of the next page. */
 export async function listTransactions(

@@ -15,7 +15,7 @@ import {
   type Order,
   type QueryOptions,
 } from '../src/kernel/query';
-import { type FieldType, type FieldValue, type ReadStore } from '../src/kernel/read-store';
+import { type FieldType, type FieldValue, type ReadStore, type Target } from '../src/kernel/read-store';
 import { type Projection } from '../src/projector/projection';
 import { type PageInParts, searchInParts } from '../src/projector/search-in-parts';
 import { queryWordsOf, tokensOf } from '../src/wire/words';
@@ -95,8 +95,8 @@ function fieldsOf(
   };
 }
 
-/** A listing: checked keys, limited to what the caller may see. Bounds are inclusive, times in epoch ms. */
-export interface VoucherCriteria {
+/** Which vouchers: checked keys, limited to what the caller may see. Bounds are inclusive, times in epoch ms. */
+export interface VoucherFilter {
   /** The values that each field may have; of a language in lower case. */
   readonly among: Readonly<Partial<Record<VoucherField, readonly (string | number | boolean)[] | undefined>>>;
   /** Of each list, the voucher's audience must be one (`audienceOf`). */
@@ -107,6 +107,9 @@ export interface VoucherCriteria {
   readonly maxStartDate?: number | undefined;
   /** Alternatives (`docs/decisions.md#p4`). */
   readonly keywords?: readonly string[] | undefined;
+}
+
+export interface VoucherCriteria extends VoucherFilter {
   /** Seed of a random order (`docs/decisions.md#v6`); without one, `docs/decisions.md#v12`. */
   readonly seed?: number | undefined;
   readonly offset: number;
@@ -118,10 +121,11 @@ export async function listVouchers(
   store: ReadStore,
   criteria: VoucherCriteria,
   query: QueryOptions = {},
+  target: Target = TARGET,
 ): Promise<PageInParts<ListedVoucher>> {
   const { offset, size } = criteria;
-  const wanted = { filter: filterOf(criteria), order: orderOf(criteria), offset, size };
-  return await searchInParts({ store, target: TARGET, read: toVoucher }, wanted, query);
+  const wanted = { filter: vouchersThat(criteria), order: orderOf(criteria), offset, size };
+  return await searchInParts({ store, target, read: toVoucher }, wanted, query);
 }
 
 const TARGET = { collection: vouchers.collection.name };
@@ -133,7 +137,7 @@ function toVoucher({ id, body }: Found): ListedVoucher {
 const { among, between, text } = filtersOn<VoucherField>();
 
 /** For keywords see `docs/decisions.md#v11`. */
-function filterOf(criteria: VoucherCriteria): Filter {
+export function vouchersThat(criteria: VoucherFilter): Filter {
   const { publishedAt, minEndDate, maxStartDate } = criteria;
   const fields = Object.keys(criteria.among) as VoucherField[];
   return allOf(

@@ -1,5 +1,12 @@
 import { Refusal } from '../kernel/fault';
-import { type CollectionSpec, type Generation, type ReadStore } from '../kernel/read-store';
+import { type Position } from '../kernel/event';
+import {
+  type CollectionSpec,
+  type Generation,
+  type ReadStore,
+  type Target,
+  targetOf,
+} from '../kernel/read-store';
 import { type Clock } from '../runtime/clock';
 import { LeaseHolder } from '../runtime/lease-holder';
 import { readNotes, readNotesOf, removeNote, type Standby, writeNote } from './notes';
@@ -18,6 +25,21 @@ export async function liveGeneration(
 ): Promise<Generation | undefined> {
   const [live] = await liveGenerations(store, [{ collection: spec }]);
   return live;
+}
+
+/**
+ * The live generation, and the log position up to which searches in it include everything. Searches keep using it if
+ * another one becomes live meanwhile, since that one may be behind. Over Elasticsearch this costs three requests.
+ */
+export async function liveNow(
+  store: ReadStore,
+  spec: CollectionSpec,
+): Promise<{ readonly target: Target; readonly position: Position }> {
+  const live = await liveGeneration(store, spec);
+  const target = live === undefined ? { collection: spec.name } : targetOf(live);
+  const position = await store.checkpoint(target);
+  await store.refresh(target);
+  return { target, position };
 }
 
 /** The live generation of each, if it has the version that the code declares. */

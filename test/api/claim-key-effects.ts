@@ -47,6 +47,7 @@ export const CLAIM_EFFECTS: readonly Effect[] = [
   ['listClaims', 'maxTransactionDate=2026-02-02', '', orders, ['A', 'C']],
   ['listClaims', 'tdconnect=true', ';offset=1', orders, ['C', 'B']],
   ['listClaims', 'sortBy=orderNumber', '', orders, ['C', 'B', 'A']],
+  ['listClaims', 'since=*', '', ({ headers }) => headers['x-since-reset'], 'true'],
   // Claim 1, which its advertiser has rejected.
   ['deleteClaim', 'versionNo=1', '', ({ body }) => body.includes('UTS_405'), true],
   ...(

@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { listTransactions, transactions, transactionsNow } from '../../projections/transactions';
+import { listTransactions, transactions } from '../../projections/transactions';
 import { positionOf } from '../../src/kernel/event';
+import { liveNow } from '../../src/projector/generations';
 import { rebuild } from '../../src/projector/rebuild';
 import { SYSTEM_CLOCK } from '../../src/runtime/clock';
 import { type Response, TestApp } from '../support/app';
@@ -173,12 +174,14 @@ describe('following a list by since (decisions T6)', () => {
   it('searches the copy of the read model whose position it returns, though another one becomes live', async () => {
     const { log, store } = app.engines;
     await app.settled();
-    const asOf = await transactionsNow(store);
+    const asOf = await liveNow(store, transactions.collection);
     await rebuild(log, store, [transactions], { clock: SYSTEM_CLOCK, owner: 'test', code: 'test' });
     const criteria = { among: { orderNumber: ['S-1'] }, timeOfEvent: {}, changed: {}, approved: {} };
     const page = { orderBy: 'position', descending: false, offset: 0, size: 10, after: null } as const;
     expect(await listTransactions(store, criteria, page, asOf.target)).toMatchObject({ total: 1 });
-    expect((await transactionsNow(store)).target.generation).not.toBe(asOf.target.generation);
+    expect((await liveNow(store, transactions.collection)).target.generation).not.toBe(
+      asOf.target.generation,
+    );
     // What is behind a checkpoint may be there in part: a later event of a batch before an earlier one.
     const [listed] = (await get(';orderNumber=S-1')).json<readonly { readonly transactionId: string }[]>();
     const [stored] = await store.get({ collection: 'transactions' }, [listed?.transactionId ?? '']);

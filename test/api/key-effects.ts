@@ -166,6 +166,7 @@ const vouchers: readonly Effect[] = [
   ['listVouchers', 'random=7', '', listed, [4, 3, 1, 2]],
   ['listVouchers', 'languageId=sv', '', listed, [2]],
   ['listVouchers', `activeAt=${NOW + 5 * DAY}`, '', listed, [4, 2, 1]],
+  ['listVouchers', 'since=*', '', ({ headers }) => headers['x-since-reset'], 'true'],
   ['listVouchers', 'format=csv', '', type, 'text/csv'],
   [
     'listVersions',

@@ -50,8 +50,11 @@ const viewKeys = {
 
 const CSV = Object.keys(csvKeys) as (keyof typeof csvKeys)[];
 const productViewKeys = { ...without(searchKeys, ...CSV), ...viewKeys } as const satisfies KeyTable;
-const voucherViewKeys = { ...without(voucherKeys, 'format'), ...viewKeys } as const satisfies KeyTable;
 /** Nothing changes in the past, so there is no `since`. */
+const voucherViewKeys = {
+  ...without(voucherKeys, 'format', 'since'),
+  ...viewKeys,
+} as const satisfies KeyTable;
 const transactionViewKeys = {
   ...without(transactionKeys, 'format', 'since'),
   ...viewKeys,
@@ -245,7 +248,7 @@ export class AsOfController implements OnModuleDestroy {
       this.past(keys, 'vouchers', async ({ store, directory, now }) => {
         const caller = viewerAmong(keys, directory, 'VOUCHERS');
         const queries = new VoucherQueries(store, this.log, { directory }, this.vouchers);
-        return await queries.list({ ...keys, format: undefined }, caller, now, query);
+        return await queries.list({ ...keys, format: undefined, since: undefined }, caller, now, query);
       }),
     );
   }

@@ -1,5 +1,12 @@
 import { Injectable } from '@nestjs/common';
-import { type ClaimCriteria, type ClaimPage, listClaims } from '../../../projections/claims';
+import { advertiserOf, changesSince, publisherOf } from '../../../projections/changes';
+import {
+  type ClaimCriteria,
+  type ClaimPage,
+  claims,
+  claimsThat,
+  listClaims,
+} from '../../../projections/claims';
 import { CLAIM, claimDecider, type ClaimEvent, type ClaimState } from '../../domain/claims/claim';
 import { claimFaults as fault } from '../../domain/claims/faults';
 import { storedAfter, type StoredClaim } from '../../domain/claims/stored-claim';
@@ -27,7 +34,7 @@ import {
   oneOf,
   until,
 } from '../../wire/keys/keys';
-import { atLeast, sizeKey, sizeOf } from '../../wire/keys/pages';
+import { atLeast, factsOf, SINCE_KEY, sinceHeaders, sizeKey, sizeOf } from '../../wire/keys/pages';
 import { type ClaimsCaller, ownClaim } from './claim-check';
 import { type OutputClaim, type ClaimVersion, programName, siteName, toOutput } from './output';
 
@@ -49,7 +56,7 @@ const LEGACY_ORDERS = ['claimId', 'programName', 'siteName', 'statusChanged'] as
 const ORDERS = [...LEGACY_ORDERS, 'timeStamp', 'timeStampEvent', 'orderNumber'] as const;
 type ClaimOrder = (typeof ORDERS)[number];
 
-/** Document 3, List keys (for `token` and `pretty` see `src/http`; `format` `docs/decisions.md#c13`). */
+/** Document 3, List keys (for `token` and `pretty` see `src/http`; `format` `docs/decisions.md#c13`, `since` `#x134`). */
 export const listKeys = {
   ...filterKeys,
   minTransactionDate: { type: DAY, description: 'Transaction on this day or later' },
@@ -60,6 +67,7 @@ export const listKeys = {
     description: 'Claims to skip with tdconnect=true; without it the first row, from 1',
   },
   sortBy: { type: orderAmong(ORDERS), description: 'Order; by default claimId' },
+  since: SINCE_KEY,
   ...pageKeys,
   format: { ...CSV_KEY, beyondJson: true },
 } as const satisfies KeyTable;
@@ -101,9 +109,46 @@ export class ClaimQueries {
     const { directory } = this.follower;
     const now = this.clock.now();
     const page = pageOf(keys, directory);
-    const found = await listClaims(this.store, criteriaOf(keys, caller), page, query);
+    const { found, ...rest } =
+      keys.since === undefined
+        ? await this.page(keys, caller, page, query)
+        : await this.changed({ ...keys, since: keys.since }, caller, page.size, query);
     const items = eachOf(found, (listed) => toOutput(listed, directory, now));
-    return { items, total: found.total, requested: keys.limit };
+    return { items, requested: keys.limit, ...rest };
+  }
+
+  private async page(keys: ClaimListKeys, caller: Caller, page: ClaimPage, query: QueryOptions) {
+    const found = await listClaims(this.store, criteriaOf(keys, caller), page, query);
+    return { found, total: found.total };
+  }
+
+  /** What a copy lacks, and in headers what it must remove (`docs/decisions.md#x134`). */
+  private async changed(
+    keys: ClaimListKeys & { readonly since: NonNullable<ClaimListKeys['since']> },
+    caller: Caller,
+    size: number,
+    query: QueryOptions,
+  ) {
+    for (const name of ['offset', 'sortBy', 'sortOrder', 'tdconnect'] as const)
+      if (keys[name] !== undefined) throw fault.illegalValue(`${name}: cannot be combined with since`);
+    const { store, log } = this;
+    const { kind, organisationId, siteId } = caller;
+    const criteria = criteriaOf(keys, caller);
+    const facts = factsOf([criteria]);
+    const followed = {
+      collection: claims.collection,
+      category: CLAIM,
+      followers: [kind === 'advertiser' ? advertiserOf(organisationId) : publisherOf(organisationId, siteId)],
+      isTimed: false,
+      visibleAt: () => claimsThat(criteria),
+    };
+    const since = keys.since.facts === facts ? keys.since.following : undefined;
+    const wanted = { since, size, now: this.clock.now().getTime() };
+    const { ids, target, ...rest } = await changesSince({ store, log }, followed, wanted, query);
+    const page = { by: 'claimId', descending: true, offset: 0, size } as const;
+    const listed = { ...criteria, among: { ...criteria.among, id: ids } };
+    const found = await listClaims(store, listed, page, query, target);
+    return { found, headers: sinceHeaders(rest, facts), applied: rest.applied };
   }
 
   /**

@@ -1,6 +1,7 @@
 import { operationsById, type PostedShape, shape } from '../../wire/api/description';
 import { bareErrorList, errorList } from '../../wire/api/errors';
 import { IGNORED_FIELDS } from '../../wire/keys/name-list';
+import { SINCE_HEADERS } from '../../wire/keys/pages';
 import { INTEGER } from '../../wire/keys/keys';
 import { elementSchema, schemaFiles, schemaOf } from '../../wire/record/document';
 import { type Kind, record } from '../../wire/record/record';
@@ -87,7 +88,7 @@ export const claimOperations = operationsById({
       'Publishers see their claims, advertisers those of their programs. CSV has a column for each field.',
     example: { limit: 3 },
     answer: CLAIMS,
-    sends: LISTED,
+    sends: { ...LISTED, ...SINCE_HEADERS },
   },
   checkClaims: {
     summary: 'Check claims without filing them',

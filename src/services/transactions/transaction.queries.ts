@@ -4,10 +4,10 @@ import {
   MOST_TOTALS,
   type TotalsGroups,
   totalTransactions,
+  transactions,
   type TransactionCriteria,
   type TransactionPage,
   transactionsById,
-  transactionsNow,
   type TransactionTotals,
 } from '../../../projections/transactions';
 import { conversionFaults as fault } from '../../domain/subscriptions/faults';
@@ -29,6 +29,7 @@ import { type QueryOptions } from '../../kernel/query';
 import { ReadStore } from '../../kernel/read-store';
 import { DirectoryView } from '../../network/follower';
 import { type Caller } from '../../network/organisations';
+import { liveNow } from '../../projector/generations';
 import { eachOf } from '../../projector/search-in-parts';
 import { type DateFormat } from '../../wire/date';
 import { sentAmong } from '../../wire/keys/keys';
@@ -103,7 +104,7 @@ export class TransactionQueries {
       if (keys[name] !== undefined)
         throw fault.content(`${name}=${keys[name]}: cannot be combined with since`);
     const { since } = keys;
-    const { target, position: until } = await transactionsNow(this.store);
+    const { target, position: until } = await liveNow(this.store, transactions.collection);
     // A position beyond the end belongs to a log that has been moved (`docs/decisions.md#x51`).
     const isOfThisLog = since <= until || since <= (await this.log.head());
     const after = isOfThisLog ? since : START;

@@ -1,6 +1,7 @@
 import { operationsById, shape, type Shape } from '../../wire/api/description';
 import { INTEGER } from '../../wire/keys/keys';
 import { IGNORED_FIELDS } from '../../wire/keys/name-list';
+import { SINCE_HEADERS } from '../../wire/keys/pages';
 import {
   bulkResults,
   listedVouchers,
@@ -34,7 +35,7 @@ export const voucherOperations = operationsById({
       'CSV has a column for each field, iCalendar an event for each voucher.',
     example: { pageSize: 3 },
     answer: VOUCHERS,
-    sends: { 'X-Page-Size': 'Vouchers on a page, if the request asked for more than 1000' },
+    sends: { 'X-Page-Size': 'Vouchers on a page, if the request asked for more', ...SINCE_HEADERS },
   },
   postVoucher: {
     summary: 'Create or edit a voucher',

@@ -1,11 +1,13 @@
 import { Injectable } from '@nestjs/common';
-import { listVouchers, type VoucherCriteria } from '../../../projections/vouchers';
+import { changesSince, ownerOf } from '../../../projections/changes';
+import { listVouchers, type VoucherCriteria, vouchers, vouchersThat } from '../../../projections/vouchers';
 import { load, type Version, versionsOf } from '../../kernel/decider';
 import {
   audiencesIn,
   isOfMoney,
   type ListedVoucher,
   postedFields,
+  VOUCHER,
   type VoucherContent,
   type VoucherCurrency,
   voucherDecider,
@@ -39,7 +41,7 @@ import {
   TEXTS,
   until,
 } from '../../wire/keys/keys';
-import { PAGE_KEY, pageOf, sizeKey } from '../../wire/keys/pages';
+import { factsOf, PAGE_KEY, pageOf, SINCE_KEY, sinceHeaders, sizeKey } from '../../wire/keys/pages';
 import { tooManyWords } from '../../wire/words';
 import { type OutputValues, type OutputVersion, type OutputVoucher } from './fields';
 import {
@@ -64,7 +66,7 @@ export const dateKeys = {
 /** Of posts, beyond Document 2 (`docs/decisions.md#a15`). */
 export const postKeys = { dryRun: dryRunKey } as const satisfies KeyTable;
 
-/** Document 2, List keys (for `token` and `jsonp` see `src/http`); the last two `docs/decisions.md#v17`. */
+/** Document 2, List keys (for `token` and `jsonp` see `src/http`); the last three `docs/decisions.md#v17`, `#x134`. */
 export const listKeys = {
   id: { ...INTEGERS, description: 'Ids of vouchers' },
   maxStartDate: {
@@ -83,6 +85,7 @@ export const listKeys = {
   random: { type: INTEGER, description: 'Seed of a random order; the same seed gives the same order' },
   languageId: { type: LANGUAGE, description: 'Language of the voucher' },
   activeAt: { type: DATE, description: 'The default listing as of this time' },
+  since: SINCE_KEY,
   format: { ...CSV_KEY, beyondJson: true },
 } as const satisfies KeyTable;
 
@@ -113,9 +116,55 @@ export class VoucherQueries {
   ): Promise<FoundList<OutputVoucher>> {
     const { directory } = this.follower;
     const { clickUrl } = this.parts;
-    const listed = await listVouchers(this.store, criteriaOf(keys, { directory, caller, now }), query);
+    const reader = { directory, caller, now };
+    const { found, ...page } =
+      keys.since === undefined
+        ? { found: await listVouchers(this.store, criteriaOf(keys, reader), query) }
+        : await this.changed({ ...keys, since: keys.since }, reader, query);
     const view = { directory, caller, clickUrl, dates: keys.dateOutputFormat ?? 'epoch' } as const;
-    return { items: eachOf(listed, (voucher) => toOutput(voucher, view)), requested: keys.pageSize };
+    return { items: eachOf(found, (voucher) => toOutput(voucher, view)), requested: keys.pageSize, ...page };
+  }
+
+  /** What a copy lacks, and in headers what it must remove (`docs/decisions.md#x134`). */
+  private async changed(
+    keys: VoucherListKeys & { readonly since: NonNullable<VoucherListKeys['since']> },
+    reader: VoucherReader,
+    query: QueryOptions,
+  ) {
+    for (const name of UNFOLLOWED)
+      if (keys[name] !== undefined)
+        throw fault.invalidVoucher(
+          `${name}: cannot be combined with since, which lists what can be used now`,
+        );
+    const { store, log } = this;
+    const criteria = criteriaOf(keys, reader);
+    const facts = factsOf([
+      ...joinedFacts(reader),
+      criteria.among,
+      criteria.audiences,
+      criteria.keywords,
+      this.parts.clickUrl,
+    ]);
+    const { following } = keys.since;
+    const visible = (time: number) => criteriaOf(keys, { ...reader, now: new Date(time) });
+    const { directory, caller, now } = reader;
+    const followed = {
+      collection: vouchers.collection,
+      category: VOUCHER,
+      followers:
+        caller.kind === 'advertiser'
+          ? [...directory.programsOf(caller)].map(ownerOf)
+          : audiencesOf(directory.sitesOf(caller), directory, 'active'),
+      isTimed: caller.kind === 'publisher',
+      visibleAt: (time: number) => vouchersThat(visible(time)),
+    };
+    const since = keys.since.facts === facts ? following : undefined;
+    const wanted = { since, size: criteria.size, now: now.getTime() };
+    const { ids, time, target, ...rest } = await changesSince({ store, log }, followed, wanted, query);
+    const seen = visible(time);
+    const listed = { ...seen, among: { ...seen.among, id: ids } };
+    const found = await listVouchers(store, listed, query, target);
+    return { found, headers: sinceHeaders(rest, facts), applied: rest.applied };
   }
 
   /** What each event has changed, with the values (`docs/decisions.md#v17`); raises 404 for all but the owner. */
@@ -141,6 +190,22 @@ export class VoucherQueries {
 
 function isOwn(state: VoucherState, { organisationId }: Caller, directory: Directory): boolean {
   return state.status !== 'unknown' && directory.program(state.programId)?.organisationId === organisationId;
+}
+
+/** Keys that select by time or order, and so not what can be used now. */
+const UNFOLLOWED = ['page', 'random', 'activeAt', 'minEndDate', 'maxStartDate'] as const;
+
+/** What is joined to the vouchers of a caller. */
+function joinedFacts({ directory, caller }: VoucherReader): readonly unknown[] {
+  const sites = directory.sitesOf(caller);
+  const connected = sites.map((id) => [id, [...directory.programs.connectionsOf(id)]] as const);
+  const programIds =
+    caller.kind === 'advertiser' ? directory.programsOf(caller) : connected.flatMap(([, ids]) => ids);
+  const programs = [...new Set(programIds)].map((id) => {
+    const { name, logoUrl, currency, status } = directory.program(id) ?? {};
+    return [id, name, logoUrl, currency, status];
+  });
+  return [caller.kind, connected, programs];
 }
 
 interface VoucherReader {

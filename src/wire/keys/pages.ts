@@ -1,7 +1,8 @@
 import { hash } from 'node:crypto';
+import { type Position } from '../../kernel/event';
 import { type MakeFault } from '../../kernel/fault';
 import { type Cursor } from '../../kernel/query';
-import { INTEGER, type KeySpec, TEXT } from './keys';
+import { INTEGER, type KeySpec, type KeyType, TEXT } from './keys';
 
 /** Items on a page: at most, and in most lists by default (`docs/decisions.md#p3`, `#v16`, `#t6`, `#c8`, `#n14`). */
 export const PAGE_CAP = 1000;
@@ -170,4 +171,68 @@ function listIn(text: string): readonly unknown[] {
 
 function isKey(value: unknown): value is number | null {
   return value === null || Number.isSafeInteger(value);
+}
+
+/** Where a copy of a list stands: it has what had happened up to a log position and up to a time (epoch ms). */
+export interface Following {
+  readonly position: Position;
+  readonly time: number;
+  /** While what it lacks is read in parts: up to where, and after which position the next part begins. */
+  readonly part?: { readonly until: Position; readonly time: number; readonly after: Position };
+}
+
+/** A value of `since`: undefined for everything. `facts`: a digest of what else the copy depends on. */
+interface Since {
+  readonly following: Following | undefined;
+  readonly facts: string;
+}
+
+const NEXT_SINCE = /^p(\d{19})t(\d{1,15})(?:u(\d{19})t(\d{1,15})a(\d{19}))?-([\da-f]{12})$/;
+
+/** Of lists whose copies are followed, removals included (`docs/decisions.md#x134`). */
+export const SINCE_KEY = {
+  type: {
+    expected: '*, or the X-Next-Since of an answer to since',
+    problem: 'unusable',
+    read(text) {
+      if (text.trim() === '*') return { following: undefined, facts: '' };
+      const [, position, time, until, then, after, facts] = NEXT_SINCE.exec(text.trim()) ?? [];
+      if (position === undefined || facts === undefined) return undefined;
+      const part =
+        until === undefined || after === undefined ? {} : { part: { until, time: Number(then), after } };
+      return { following: { position, time: Number(time), ...part }, facts };
+    },
+  } satisfies KeyType<Since>,
+  description: 'Only what has changed since: *, then the X-Next-Since of the last answer',
+} as const satisfies KeySpec<Since>;
+
+/** The headers of an answer to `since`, as they are described. */
+export const SINCE_HEADERS = {
+  'X-Next-Since': 'With since: its next value',
+  'X-Has-More': 'With since: `true` if there is more to be had at once, by X-Next-Since',
+  'X-Removed': 'With since: ids of those that a copy must remove, separated by commas',
+  'X-Since-Reset': 'With since: `true` if this begins everything anew, so that a copy must be emptied first',
+} as const;
+
+export function sinceHeaders(
+  {
+    next,
+    removed,
+    isReset,
+  }: { readonly next: Following; readonly removed: readonly string[]; readonly isReset: boolean },
+  facts: string,
+): Readonly<Record<string, string>> {
+  const { position, time, part } = next;
+  const parts = part === undefined ? '' : `u${part.until}t${part.time}a${part.after}`;
+  return {
+    'X-Next-Since': `p${position}t${time}${parts}-${facts}`,
+    ...(part === undefined ? {} : { 'X-Has-More': 'true' }),
+    ...(removed.length === 0 ? {} : { 'X-Removed': removed.join(',') }),
+    ...(isReset ? { 'X-Since-Reset': 'true' } : {}),
+  };
+}
+
+/** What else a copy depends on: the same for the same. */
+export function factsOf(parts: readonly unknown[]): string {
+  return hash('sha256', JSON.stringify(parts)).slice(0, 12);
 }
