@@ -56,7 +56,8 @@ export const changes: Projection<Change, ChangeEvent> = {
   ],
   replaces: ['VoucherPublished', 'ClaimFiled'],
   idOf: ({ stream }) => stream,
-  fold(before, event) {
+  fold(stored, event) {
+    const before = event.type === 'VoucherPublished' || event.type === 'ClaimFiled' ? undefined : stored;
     const now = followersAfter(event, before);
     if (now === undefined) return before;
     const followers = [...new Set([...(before?.followers ?? []), ...now])];

@@ -67,7 +67,7 @@ async function keyIn(file: string): Promise<string> {
 
 /** Two processes that start at once read the same key: the one that is complete first. */
 async function createdKey(file: string): Promise<string> {
-  const own = `${file}.${process.pid}`;
+  const own = `${file}.${randomBytes(8).toString('hex')}`;
   await writeFile(own, `${randomBytes(32).toString('hex')}\n`, { mode: 0o600 });
   await link(own, file).catch((error: unknown) => {
     if (codeOf(error) !== 'EEXIST') throw error;
