@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { TestApp } from '../support/app';
 import { cases } from '../support/size';
-import { CLAIM_NETWORK, CLAIM_TOKENS, type ClaimClient, claimClientOf, claimOf } from './claim-network';
+import { CLAIM_NETWORK, CLAIM_TOKENS, claimClientOf, claimOf } from './claim-network';
 import { SEED } from './searches';
 import {
   DAY,
@@ -14,7 +14,7 @@ import {
   voucherClientOf,
 } from './voucher-network';
 
-const CLIENTS = Object.keys(VOUCHER_TOKENS) as readonly (VoucherClient & ClaimClient)[];
+const CLIENTS = Object.keys(VOUCHER_TOKENS) as readonly VoucherClient[];
 const NETWORK = {
   ...CLAIM_NETWORK,
   tokens: [
@@ -38,7 +38,7 @@ type Item = Readonly<Record<string, unknown>>;
 interface List {
   readonly path: string;
   readonly idOf: (item: Item) => number;
-  readonly token: (client: VoucherClient & ClaimClient) => string;
+  readonly token: (client: VoucherClient) => string;
 }
 
 const VOUCHERS: List = {
@@ -60,7 +60,7 @@ class Copy {
 
   constructor(
     private readonly list: List,
-    private readonly client: VoucherClient & ClaimClient,
+    private readonly client: VoucherClient,
     private readonly keys: string,
   ) {}
 
@@ -282,7 +282,7 @@ async function take(one: Step, at: number): Promise<void> {
     }
     case 'file': {
       const site = one.client === 'deals' ? { affiliateSiteId: 1202 } : {};
-      await claims.file([claimOf(`R-${at}`, site)], one.client as ClaimClient);
+      await claims.file([claimOf(`R-${at}`, site)], one.client);
       return;
     }
     case 'rule': {
