@@ -40,7 +40,7 @@ interface Change {
 
 type ChangeEvent = VoucherEvent | ClaimEvent;
 
-/** Of each voucher and claim: its last change, and who may have a copy of it (`docs/decisions.md#x134`). */
+/** Of each voucher and claim: its last change, and who may have a copy of it (`docs/decisions.md#x135`). */
 export const changes: Projection<Change, ChangeEvent> = {
   collection: { name: 'changes', version: 1, fields: FIELDS, sorts: ['position'] },
   streams: [`${VOUCHER}-`, `${CLAIM}-`],

@@ -110,7 +110,7 @@ class Copy {
 const sorted = (items: ReadonlyMap<number, Item>): readonly (readonly [number, Item])[] =>
   [...items].sort(([a], [b]) => a - b).map(([id, item]) => [id, { ...item, daysToAutoApprove: undefined }]);
 
-describe('following a list of vouchers or claims by since (decisions X134)', () => {
+describe('following a list of vouchers or claims by since (decisions X135)', () => {
   it('has what was posted, edited and removed since, and nothing else', async () => {
     const copy = new Copy(VOUCHERS, 'preisblick', ';pageSize=1');
     const [kept, edited, gone] = [

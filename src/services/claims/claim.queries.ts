@@ -56,7 +56,7 @@ const LEGACY_ORDERS = ['claimId', 'programName', 'siteName', 'statusChanged'] as
 const ORDERS = [...LEGACY_ORDERS, 'timeStamp', 'timeStampEvent', 'orderNumber'] as const;
 type ClaimOrder = (typeof ORDERS)[number];
 
-/** Document 3, List keys (for `token` and `pretty` see `src/http`; `format` `docs/decisions.md#c13`, `since` `#x134`). */
+/** Document 3, List keys (for `token` and `pretty` see `src/http`; `format` `docs/decisions.md#c13`, `since` `#x135`). */
 export const listKeys = {
   ...filterKeys,
   minTransactionDate: { type: DAY, description: 'Transaction on this day or later' },
@@ -122,7 +122,7 @@ export class ClaimQueries {
     return { found, total: found.total };
   }
 
-  /** What a copy lacks, and in headers what it must remove (`docs/decisions.md#x134`). */
+  /** What a copy lacks, and in headers what it must remove (`docs/decisions.md#x135`). */
   private async changed(
     keys: ClaimListKeys & { readonly since: NonNullable<ClaimListKeys['since']> },
     caller: Caller,

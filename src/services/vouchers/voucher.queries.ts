@@ -66,7 +66,7 @@ export const dateKeys = {
 /** Of posts, beyond Document 2 (`docs/decisions.md#a15`). */
 export const postKeys = { dryRun: dryRunKey } as const satisfies KeyTable;
 
-/** Document 2, List keys (for `token` and `jsonp` see `src/http`); the last three `docs/decisions.md#v17`, `#x134`. */
+/** Document 2, List keys (for `token` and `jsonp` see `src/http`); the last three `docs/decisions.md#v17`, `#x135`. */
 export const listKeys = {
   id: { ...INTEGERS, description: 'Ids of vouchers' },
   maxStartDate: {
@@ -125,7 +125,7 @@ export class VoucherQueries {
     return { items: eachOf(found, (voucher) => toOutput(voucher, view)), requested: keys.pageSize, ...page };
   }
 
-  /** What a copy lacks, and in headers what it must remove (`docs/decisions.md#x134`). */
+  /** What a copy lacks, and in headers what it must remove (`docs/decisions.md#x135`). */
   private async changed(
     keys: VoucherListKeys & { readonly since: NonNullable<VoucherListKeys['since']> },
     reader: VoucherReader,

@@ -189,7 +189,7 @@ interface Since {
 
 const NEXT_SINCE = /^p(\d{19})t(\d{1,15})(?:u(\d{19})t(\d{1,15})a(\d{19}))?-([\da-f]{12})$/;
 
-/** Of lists whose copies are followed, removals included (`docs/decisions.md#x134`). */
+/** Of lists whose copies are followed, removals included (`docs/decisions.md#x135`). */
 export const SINCE_KEY = {
   type: {
     expected: '*, or the X-Next-Since of an answer to since',
