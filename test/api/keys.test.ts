@@ -93,6 +93,7 @@ const AS_OF_VIEWS = [
   ['searchProducts', 'searchProductsAsOf', ';asOf=now;publisher=11'],
   ['listVouchers', 'listVouchersAsOf', ';asOf=now;advertiser=1'],
   ['listTransactions', 'listTransactionsAsOf', ';asOf=now;advertiser=1'],
+  ['totalTransactions', 'totalTransactionsAsOf', ';asOf=now;advertiser=1'],
 ] as const;
 
 const feedOf = (id: string): string => (id === 'searchProductsAsOf' ? `;fid=${german}` : '');
@@ -117,6 +118,15 @@ const AS_OF_EFFECTS: readonly Effect[] = [
   ]),
   ['listTransactionsAsOf', 'publisher=13', ';asOf=now', ({ body }) => body, '[]'],
   ['listTransactionsAsOf', 'advertiser=3', ';asOf=now', statusCode, 400],
+  ['totalTransactionsAsOf', 'publisher=13', ';asOf=now', ({ body }) => body, '[]'],
+  ['totalTransactionsAsOf', 'advertiser=3', ';asOf=now', statusCode, 400],
+  [
+    'totalTransactionsAsOf',
+    'format=csv',
+    ';asOf=now',
+    ({ headers }) => headers['content-type'],
+    'text/csv; charset=utf-8',
+  ],
   ['listNetworkClaims', 'asOf=none', '', statusCode, 404],
   ['buildAsOf', 'name=No', ';projection=vouchers;at=2026-01-01', says('No: expected a name'), true],
   ['buildAsOf', 'projection=none', ';name=x;at=2026-01-01', says('none: expected the name'), true],
@@ -364,9 +374,7 @@ describe('keys of all operations', () => {
       ...['listTransactions maxApproved', 'listTransactions maxChanged', 'listTransactions maxTimeOfEvent'],
       ...['listTransactions minApproved', 'listTransactions minChanged', 'listTransactions minTimeOfEvent'],
       ...['listVouchers activeAt', 'listVouchers maxStartDate', 'listVouchers minEndDate'],
-      ...['listTransactionsAsOf', 'listVouchersAsOf', 'searchProductsAsOf'].flatMap((id) =>
-        timesOf(named(id)).map((key) => `${id} ${key}`),
-      ),
+      ...AS_OF_VIEWS.flatMap(([, id]) => timesOf(named(id)).map((key) => `${id} ${key}`)),
       ...['searchProducts maxUpdateDate', 'searchProducts minUpdateDate'],
       ...[
         'totalTransactions maxApproved',
