@@ -22,7 +22,7 @@ const PHASES: Readonly<Record<ShownProgress['phase'], string>> = {
   project: 'projecting the log',
   index: 'building indexes',
   compare: 'comparing with the live generation',
-  swap: 'swapping in the new generation',
+  swap: 'completing the new generation',
   import: 'importing transactions',
   snapshot: 'reading the log for SQL',
 };

@@ -29,7 +29,7 @@ test('Other outputs get a line per phase and one every five seconds', async () =
   expect(String(file.read()).split('\n')).toEqual([
     'projecting the log: 500 of 1000 events, 250/s, 2 s left',
     'projecting the log: 700 of 1000 events, 250/s, 2 s left',
-    'swapping in the new generation: 500 of 1000 events, 250/s, 2 s left',
+    'completing the new generation: 500 of 1000 events, 250/s, 2 s left',
     '',
   ]);
 });

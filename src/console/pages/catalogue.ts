@@ -40,7 +40,7 @@ export const loads = listPage({
   columns: {
     Load: ({ importId: id, time }, { fid }) => ui.linked(time, 'load', { fid, id }),
     State: ({ status }) => ui.state(status),
-    ...ui.own('mode', 'new', 'revised', 'repriced', 'unchanged'),
+    ...ui.own('mode', 'new', 'revised', 'repriced'),
     Removed: ({ removed, largeRemoval }) => (largeRemoval === true ? ui.trouble(removed) : removed),
     Refused: ({ refused }) => ui.trouble(refused),
     Unmapped: ({ unmapped = 0 }) => ui.trouble(unmapped),
@@ -203,9 +203,11 @@ export const transactions = listPage({
   columns: {
     Transaction: ({ transactionId: id, legacyTransactionId: legacy }) =>
       ui.linked(legacy, 'history', { kind: 'transaction', id: id ?? legacy }),
-    ...ui.own('timeOfEvent', 'stateName', 'changed'),
+    ...ui.own('timeOfEvent', 'stateName'),
     Program: ({ programId: id }) => ui.linked(id, 'history', { kind: 'program', id }),
-    ...ui.own('siteName', 'orderNumber', 'orderValue', 'publisherCommission', 'currencyId'),
+    ...ui.own('siteName', 'orderValue'),
+    Commission: ({ publisherCommission }) => publisherCommission,
+    Currency: ({ currencyId }) => currencyId,
   },
 });
 

@@ -20,14 +20,15 @@ export const messages = listPage({
   fields: [ui.choice('state', 'State', STATES), ...WHOSE, ui.line('receiverId', 'Receiver')],
   rows: (all) => all,
   columns: {
-    Message: ({ messageId: id }) => ui.linked(id, 'message', { id }),
+    Message: ({ messageId: id }) => ui.linked(shortened(id, 12), 'message', { id }),
     State: ({ held, state: is }) => ui.state(held ? 'held' : is),
     ...ui.own('time'),
     About: (one) => subjectOf(one),
-    Receiver: ({ receiverId, subscriptionId }) => ui.linked(receiverId, 'receivers', { subscriptionId }),
-    ...ui.own('attempts'),
+    Receiver: ({ receiverId, subscriptionId }) =>
+      ui.linked(shortened(receiverId, 8), 'receivers', { subscriptionId }),
+    Attempts: ({ attempts, nextAttempt }) =>
+      nextAttempt === undefined ? attempts : `${attempts}, again at ${nextAttempt}`,
     'Last error': ({ lastError, lastStatus }) => lastError ?? lastStatus,
-    ...ui.own('nextAttempt'),
   },
 });
 
@@ -114,11 +115,12 @@ function receiverState({ disabled, state: is, restingUntil, failingSince, ...one
 }
 
 const RECEIVER_COLUMNS: ui.Columns<Receiver> = {
-  Receiver: ({ receiverId }) => ui.linked(receiverId, 'messages', { receiverId }),
+  Receiver: ({ receiverId }) => ui.linked(shortened(receiverId, 8), 'messages', { receiverId }),
   State: receiverState,
-  Failed: ({ failed, attempts }) => `${failed} of ${attempts}`,
-  ...ui.own('delivered'),
-  Dead: ({ dead }) => ui.trouble(dead),
+  Messages: ({ delivered, dead, failed, attempts }) => ({
+    text: `${delivered} delivered, ${dead} dead; ${failed} of ${attempts} attempts failed`,
+    ...(dead > 0 ? { tone: 'bad' as const } : {}),
+  }),
   Enable: ({ subscriptionId, receiverId }) =>
     ui.form(RECEIVER_ACTIONS, 'enable', { subscriptionId, receiverId }),
   Test: ({ subscriptionId, receiverId }) => ui.form(RECEIVER_ACTIONS, 'test', { subscriptionId, receiverId }),
@@ -132,7 +134,7 @@ export const receivers = listPage({
   fields: WHOSE,
   rows: (all) => all,
   columns: {
-    Organisation: ({ organisationId: id }) => ui.linked(id, 'subscriptions', { organisationId: id }),
+    Owner: ({ organisationId: id }) => ui.linked(id, 'subscriptions', { organisationId: id }),
     Subscription: ({ subscriptionId: id }) =>
       ui.linked(shortened(id, 8), 'history', { kind: 'subscription', id }),
     ...RECEIVER_COLUMNS,
@@ -149,11 +151,11 @@ export const subscriptions = listPage({
   rows: (all) =>
     all.flatMap(({ receivers: each, ...one }) => each.map((receiver) => ({ ...one, ...receiver }))),
   columns: {
-    Organisation: ({ organisationId: id }) => ui.linked(id, 'tokens', { organisationId: id }),
-    Subscription: ({ subscriptionId: id, subscriptionName = id }) =>
+    Owner: ({ organisationId: id }) => ui.linked(id, 'tokens', { organisationId: id }),
+    Subscription: ({ subscriptionId: id, subscriptionName = shortened(id, 8) }) =>
       ui.linked(subscriptionName, 'history', { kind: 'subscription', id }),
     ...RECEIVER_COLUMNS,
-    To: ({ httpMethod, receiverUrl }) => `${httpMethod} ${receiverUrl}`,
-    Filter: ({ topic, filter }) => `${topic}: ${ui.short(filter)}`,
+    Sends: ({ topic, filter, httpMethod, receiverUrl }) =>
+      `${topic}: ${ui.short(filter)}; ${httpMethod} ${receiverUrl}`,
   },
 });

@@ -85,7 +85,7 @@ const MOMENTS: readonly [string, (killed: Killed) => Promise<unknown>][] = [
   ['is projecting', untilProjecting],
   ['builds indexes', untilPrinted('building indexes')],
   ['compares', untilPrinted('comparing with the live generation')],
-  ['swaps', untilPrinted('swapping in the new generation')],
+  ['swaps', untilPrinted('completing the new generation')],
 ];
 
 test.each(MOMENTS)(

@@ -41,6 +41,7 @@ beforeAll(async () => {
   server = await Server.start(folder, { args: ['--demo'] });
   const line = server.stdoutLines.find((one) => / OPS +operator/.test(one));
   token = line?.split(' ')[0] ?? '';
+  await notifySomebody();
   const executablePath = CHROMIUM.find(existsSync);
   if (executablePath === undefined)
     throw new Error(`this test needs Chromium at one of ${CHROMIUM.join(', ')}: apt-get install chromium`);
@@ -51,6 +52,29 @@ afterAll(async () => {
   expect(await server.end()).toBe(0);
   await removeFolder(folder);
 });
+
+/** A receiver that nobody may be, and messages to it. */
+async function notifySomebody(): Promise<void> {
+  const ofOne = (name: string): string =>
+    new RegExp(`${name}=(\\w+)`).exec(server.stdoutLines.join('\n'))?.[1] ?? '';
+  const post = async (path: string, by: string, body: object): Promise<void> => {
+    const answer = await fetch(`${server.url}/1.0/conversions/${path}?token=${ofOne(by)}`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json; charset=utf-8' },
+      body: JSON.stringify(body),
+    });
+    expect(answer.status).toBe(201);
+  };
+  const receiver = { httpMethod: 'GET', receiverUrl: 'http://127.0.0.1:4000/in?order=${orderNumber}' };
+  await post('subscriptions', 'CONVERSION_PUBLISHER', {
+    filter: { messageTypeIds: [4] },
+    receivers: [receiver],
+  });
+  const sale = { programId: 101, eventId: 1011, siteId: 1101, orderNumber: 'HELLO-1', orderValue: 49.9 };
+  await post('transactions', 'CONVERSION_ADVERTISER', sale);
+  for (let found = '[]'; found === '[]';)
+    found = await (await fetch(`${server.url}/ops/1.0/deliveries?token=${token}`)).text();
+}
 
 async function logIn(context: BrowserContext): Promise<Page> {
   const page = await context.newPage();
@@ -99,6 +123,10 @@ describe.each(SCREENS)('The console in a browser, $name (decisions X124)', ({ vi
       await page.locator('main .said.bad').allTextContents(),
       complaints.splice(0),
     ]).toEqual([one, 0, [], []]);
+    // Tables are read without being scrolled sideways.
+    const scrolled =
+      "[...document.querySelectorAll('.scrolled')].filter((one) => one.scrollWidth > one.clientWidth).length";
+    expect([one, await page.evaluate(scrolled)]).toEqual([one, 0]);
     // Whatever can be filled in has a name that is read out.
     // At once: a part that is sent again meanwhile replaces its fields.
     const fields = "[...document.querySelectorAll('main :is(input:not([type=hidden]), select, textarea)')]";
