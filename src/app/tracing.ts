@@ -17,21 +17,21 @@ const FLUSH_MS = 2_000;
 type EndTraces = () => Promise<void>;
 
 /**
- * Traces this process and the threads that it starts from now on. Returns what ends that in this thread. Raises
- * `InvalidSetting` if OpenTelemetry is not installed.
+ * Traces this process and the threads that it starts from now on. Returns a function that flushes and stops the traces of
+ * this thread. Raises `InvalidSetting` if OpenTelemetry is not installed.
  */
 export async function startTraces({ traces }: Pick<Config, 'traces'>, report: Report): Promise<EndTraces> {
   setEnvironmentData(ENVIRONMENT, traces);
   return await joinTraces('main', report);
 }
 
-/** Traces this thread if its process is traced. Returns what ends that, once what was traced is sent. */
+/** Traces this thread if its process is traced. Returns a function that flushes and stops its traces. */
 export async function joinTraces(thread: string, report: Report): Promise<EndTraces> {
   const traces = getEnvironmentData(ENVIRONMENT);
   return typeof traces === 'string' ? await traceTo(traces, thread, report) : async () => undefined;
 }
 
-/** What is used of the packages, without which the program can be built, and run. */
+/** What is used of the optional packages: the program can be built and run without them. */
 interface Telemetry extends Pick<typeof Api, 'ROOT_CONTEXT' | 'SpanKind' | 'SpanStatusCode' | 'trace'> {
   readonly envDetector: object;
   readonly detectResources: (options: { readonly detectors: readonly object[] }) => object;
@@ -69,7 +69,7 @@ async function traceTo(traces: string, thread: string, report: Report): Promise<
   const { ROOT_CONTEXT, SpanKind, SpanStatusCode, trace } = telemetry;
   const exporter = new telemetry.OTLPTraceExporter(traces === 'otlp' ? {} : { url: `${traces}/v1/traces` });
   const send = exporter.export.bind(exporter);
-  // OpenTelemetry drops what the collector does not take, and reports nothing.
+  // OpenTelemetry silently drops spans that the collector refuses.
   exporter.export = (spans, done) =>
     send(spans, (result) => {
       const { error } = result;

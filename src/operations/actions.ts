@@ -92,7 +92,7 @@ type ActionEvent =
       }
     >;
 
-/** Appends whatever comes: the first and the last event are all that is read of a stream, however long it is. */
+/** Accepts every event. Each supersedes those before it, so an append reads the last one only, however long the stream. */
 const actionDecider = {
   category: 'operator',
   initial: undefined,
@@ -122,9 +122,10 @@ interface Acting {
 }
 
 /**
- * Does what an operator asks for, with engines that record it before the first change: what is refused, or has nothing
- * to do, is not recorded. What changes neither log nor store calls `begin` itself. Afterwards the end is recorded.
- * Raises what `work` raises, `UsageError`, and `EngineUnavailable` if it cannot be recorded: then nothing is changed.
+ * Runs an operator's action with engines that record it before the first change, so an action that is refused or has
+ * nothing to do is not recorded. Work that changes neither log nor store calls `begin` itself. The end is recorded, too.
+ * Raises what `work` raises, `UsageError`, and `EngineUnavailable` if the action cannot be recorded: then nothing was
+ * changed.
  */
 export async function acting<Engines extends Acting, Result>(
   clock: Clock,
@@ -159,7 +160,7 @@ export async function acting<Engines extends Acting, Result>(
     if (began === undefined) return;
     const data = defined({ at: clock.now().toISOString(), began, failure });
     await append({ type: 'OperatorActionEnded', data }).catch((error: unknown) => {
-      // What was done is done: it is listed as unfinished.
+      // The work is done nevertheless; the list shows it as unfinished.
       if (!(error instanceof EngineUnavailable)) throw error;
     });
   };
@@ -173,7 +174,7 @@ export async function acting<Engines extends Acting, Result>(
   }
 }
 
-/** The log is read over HTTP too: only messages that name no path. */
+/** Only messages without paths: the log is read over HTTP, too. */
 function failureText(error: unknown): string {
   const isPublic =
     error instanceof Fault ||
@@ -197,7 +198,7 @@ export function readOnly<Engines extends Acting>(engines: Engines): Engines {
 const LOG_CHANGES = ['append'];
 const STORE_CHANGES = ['create', 'finish', 'swap', 'retire', 'drop', 'write'];
 
-/** Engines that await something before each change: of the log, of the delivery log, and of the store. */
+/** Engines that await `before` ahead of each change of the log, the delivery log and the store. */
 function watchedEngines<Engines extends Acting>(engines: Engines, before: () => Promise<void>): Engines {
   const { log, store, deliveries } = engines;
   return {
@@ -246,7 +247,7 @@ export interface ActionCriteria {
   readonly before?: number | undefined;
 }
 
-/** What operators have done, the last action first. */
+/** Actions of operators, newest first. */
 export async function listActions(
   log: EventLog,
   { actions, most, before = Infinity }: ActionCriteria,

@@ -1,8 +1,8 @@
 import { type Clock } from './clock';
 
 /**
- * Results by a key, for many who ask: computed when somebody asks, at most once in `ms` and once at a time. Who asks
- * meanwhile gets the same result. A failure is not kept.
+ * Caches results by key for `ms`. A result is computed on demand, once at a time: callers meanwhile share it. Failures are
+ * not cached.
  */
 export class Shared<Result> {
   private readonly known = new Map<string, { until: number; readonly result: Promise<Result> }>();

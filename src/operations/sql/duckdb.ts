@@ -10,7 +10,7 @@ import { literal, quoted } from './columns';
 
 type Settings = Readonly<Record<string, string>>;
 
-/** An engine in memory, and how rows get into it. Its native code works in threads of its own. */
+/** DuckDB in memory, with bulk inserts. Its native code runs in threads of its own. */
 export class Engine {
   private constructor(
     private readonly duckDb: typeof DuckDb,
@@ -20,9 +20,9 @@ export class Engine {
   ) {}
 
   /**
-   * What does not fit in memory goes to a folder of its own in `analytics`, since the names of such files are the same
-   * in all processes; without `analytics`, to the `temp_directory` of the settings, or nowhere. Raises `CommandError`
-   * if DuckDB is not installed.
+   * What does not fit in memory is spilled to a folder of its own in `analytics`: DuckDB names such files alike in all
+   * processes. Without `analytics`, it is spilled to the `temp_directory` of the settings, or nowhere. Raises
+   * `CommandError` if DuckDB is not installed.
    */
   static async open(settings: Settings, analytics?: string): Promise<Engine> {
     const duckDb = await load();
@@ -41,7 +41,7 @@ export class Engine {
     return engine;
   }
 
-  /** Its folder is in use: others remove what is old. */
+  /** Marks its folder as in use: processes remove the folders of others that were not touched for an hour. */
   async stay(): Promise<void> {
     if (this.temporary === undefined) return;
     await mkdir(this.temporary, { recursive: true, mode: 0o700 });
@@ -63,7 +63,7 @@ export class Engine {
     return await (await this.connection.run(sql)).getRowsJson();
   }
 
-  /** Creates a table, or empties it; all columns are texts but those named. */
+  /** Creates a table, or replaces it by an empty one. All columns are texts, except `integers`. */
   async table(name: string, columns: readonly string[], integers: readonly string[]): Promise<TableWriter> {
     const types = columns.map((one) => `${quoted(one)} ${integers.includes(one) ? 'BIGINT' : 'VARCHAR'}`);
     await this.run(`CREATE OR REPLACE TEMP TABLE ${name}(${types.join(', ')})`);
@@ -80,7 +80,7 @@ export class Engine {
     );
   }
 
-  /** Writes the result of a query to a Parquet file, for its owner only, complete once it has its name. */
+  /** Writes the result of a query to a Parquet file (0600). A file with this name is always complete. */
   async writeParquet(
     query: string,
     file: string,

@@ -16,8 +16,8 @@ export interface SqlAnswer {
 }
 
 /**
- * Answers a statement of somebody else. Raises `UsageError` for what is wrong with it, `SnapshotUnderWay`, and
- * `CommandError` if DuckDB is not installed.
+ * Answers a statement of a client. Raises `UsageError` if it cannot be answered, `SnapshotUnderWay`, and `CommandError` if
+ * DuckDB is not installed.
  */
 export type AnswerSql = (statement: string, signal: AbortSignal) => Promise<SqlAnswer>;
 
@@ -33,7 +33,7 @@ export const REMOTE: SqlLimits = {
   characters: 8_000_000,
 };
 
-/** In this process, for tests: a statement may end it. */
+/** In this process, for tests: a statement may crash it. */
 export function answersHere(parts: SnapshotParts): AnswerSql {
   return async (statement, signal) => {
     // What makes and asks the snapshot is loaded where it is done.
@@ -50,21 +50,21 @@ export function answersHere(parts: SnapshotParts): AnswerSql {
   };
 }
 
-/** How long a process may live that answers a statement: with the time to bring the snapshot up to date (ms). */
+/** Longest life (ms) of a process that answers a statement, which includes bringing the snapshot up to date. */
 const LIFE_MS = REMOTE.ms + 15_000;
 
-/** Memory of such a process, beyond which it ends itself (bytes). DuckDB does not count all that it uses. */
+/** A process that uses more memory (bytes) kills itself. DuckDB does not count all that it uses. */
 export const MOST_MEMORY = 600_000_000;
 
 /** The last line that such a process writes to standard error before it answers. */
 const AS_OF = /^as of position: (.*)\n/m;
 
-/** Characters of standard error that are kept: the last ones. A message has at most some two thousand. */
+/** How many characters of standard error are retained, the last ones. A message has at most some two thousand. */
 const MOST_ERRORS = 64_000;
 
 /**
- * Each in a process of its own, `affilog sql --limited`: a statement can use memory and time beyond the limits of the
- * engine, or crash it, and then it ends that process only.
+ * Runs each statement in a process of its own, `affilog sql --limited`: one that exceeds the limits of the engine, or
+ * crashes it, ends that process only.
  */
 export function answersInProcesses(settings: EngineConfig): AnswerSql {
   const { dataDir, eventLog, readStore, readStoreApiKey } = settings;
@@ -139,5 +139,5 @@ function failureOf(code: number | null, errors: string, isReady: boolean): Error
   return new CommandError(message);
 }
 
-/** What a process says that ends itself for its memory. */
+/** Printed by a process that kills itself because of its memory. */
 export const TOO_MUCH = 'needs too much memory';

@@ -12,7 +12,7 @@ import { COMMENTS, DESCRIPTIONS, MODEL_TABLES } from './models';
 import { ANALYTICS, keepUp, type KeepUpOptions, type SnapshotParts } from './snapshot';
 import { type SqlSnapshot } from './views';
 
-/** What a statement of somebody else may use. */
+/** What a statement of a client may use. */
 export interface SqlLimits {
   readonly rows: number;
   readonly ms: number;
@@ -29,8 +29,8 @@ export type TextFormat = 'table' | 'csv' | 'json';
 export type AsOfPositions = ReadonlyMap<string, Position>;
 
 /**
- * An engine that answers statements over the snapshot. With limits, nothing else can be read, nothing can be written,
- * no setting can be changed, and it serves one statement.
+ * Answers statements over the snapshot. With limits, a session serves one statement, which can read nothing else, write
+ * nothing, and neither read nor change a setting.
  */
 export class SqlSession {
   #asOf: AsOfPositions = new Map();
@@ -82,7 +82,7 @@ export class SqlSession {
     this.#asOf = new Map([['log', snapshot.position], ...made]);
   }
 
-  /** These take tenths of a second: views are defined again only if they have changed, and get comments on demand. */
+  /** Takes tenths of a second, so only views that have changed are defined again, and comments are added on demand. */
   private async define(views: readonly string[], withComments: boolean): Promise<void> {
     const changed = views.filter((one) => !this.#views.has(one));
     if (changed.length > 0) {
@@ -144,7 +144,7 @@ export class SqlSession {
     if (this.#folder !== undefined) closeSync(this.#folder);
   }
 
-  /** Statements can read paths in views, settings and messages: where the system can, they get one that names nothing. */
+  /** Statements can read paths in views and messages. On Linux they see that of a descriptor, which reveals nothing. */
   private hiddenPath(folder: string): string {
     if (!existsSync(OPEN_FOLDERS) || !existsSync(folder)) return folder;
     this.#folder ??= openSync(folder, 'r');
@@ -260,7 +260,7 @@ const TABLE_FUNCTIONS: ReadonlySet<string> = new Set([
   ],
 ]);
 
-/** What has settings otherwise, and in them paths; the plan of a statement in a text has their values. */
+/** These return settings, which contain paths; `json_serialize_plan` does so for a statement in a text. */
 const SETTINGS_IN = /^(?:current_setting|pg_settings|json_serialize_plan)$/i;
 
 /** In a statement as DuckDB has parsed it. */
@@ -275,13 +275,13 @@ function* namesRefused(node: unknown): Generator<string> {
   for (const inner of Object.values(node)) yield* namesRefused(inner);
 }
 
-/** Instead of folders in that of the user. */
+/** By default, DuckDB uses folders in the home directory. */
 const WITHOUT_HOME = { home_directory: '', extension_directory: '', secret_directory: '/dev/null' } as const;
 
-/** On Linux: by their descriptors. */
+/** Linux only: paths of open folders by their descriptors. */
 const OPEN_FOLDERS = '/proc/self/fd';
 
-/** How often it is looked at whether a statement has to end (ms). */
+/** Interval (ms) of the check whether a statement must end. */
 const WATCH_MS = 100;
 
 interface CheckedStatement {
@@ -299,8 +299,8 @@ const TABLES_ONLY =
 type Rows = readonly (readonly (string | null)[])[];
 
 /**
- * From now on, statements read the files of the snapshot and no others, whatever they call, and change no setting. That
- * they do not write is decided by their type.
+ * From now on, statements can read the files of the snapshot only, and change no setting. That they do not write is
+ * ensured by their type.
  */
 async function lock(engine: Engine, { files }: SqlSnapshot): Promise<void> {
   await engine.run(`SET allowed_paths = [${files.map(literal).join(', ')}]`);
@@ -308,7 +308,7 @@ async function lock(engine: Engine, { files }: SqlSnapshot): Promise<void> {
   await engine.run('SET lock_configuration = true');
 }
 
-/** What asks for comments. */
+/** Statements that may read comments. */
 const COMMENTED = /\b(?:duckdb_(?:columns|tables|views)|information_schema|pg_catalog)\b/i;
 
 /** Statements of DuckDB that list tables, or the columns of one of ours, with descriptions, which its own lists lack. */
