@@ -32,7 +32,7 @@ const FIELDS = {
   programId: 'column',
   siteId: 'column',
   statusId: 'keyword',
-  /** For their order; `order` is the same, to be found by. */
+  /** To sort by; `order` is the same text, to search by. */
   orderNumber: 'text',
   order: 'keyword',
   /** The day of creation; this and the next three in epoch ms. */

@@ -2,7 +2,7 @@ import { numberOf, type Position } from '../src/kernel/event';
 import { type FieldType, type ReadStore } from '../src/kernel/read-store';
 import { type FeedEvent } from '../src/domain/products/feed';
 import { type Projection } from '../src/projector/projection';
-import { FEED_STREAMS, feedIdOf, OFFER_EVENTS, offerOf } from './products';
+import { FEED_STREAMS, feedIdOf, OFFER_EVENTS, offerIdOf } from './products';
 import { allOf, type Filter, filtersOn } from '../src/kernel/query';
 
 /** A version of a feed: each load, deletion or mapping that changes something publishes one. */
@@ -72,7 +72,7 @@ export const delistings: Projection<Delisting, Delisted> = {
   streams: FEED_STREAMS,
   handles: ['ProductDelisted'],
   replaces: ['ProductDelisted'],
-  idOf: offerOf,
+  idOf: offerIdOf,
   fold: (_, event) => ({
     feedId: feedIdOf(event),
     sourceProductId: event.data.sourceProductId,

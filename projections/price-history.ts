@@ -3,7 +3,7 @@ import { type Position } from '../src/kernel/event';
 import { type Found, type QueryOptions } from '../src/kernel/query';
 import { type ReadStore, requireVersion } from '../src/kernel/read-store';
 import { mapInSlices } from '../src/runtime/concurrency';
-import { FEED_STREAMS, feedIdOf, OFFER_EVENTS, type OfferEvent, offerOf } from './products';
+import { FEED_STREAMS, feedIdOf, OFFER_EVENTS, type OfferEvent, offerIdOf } from './products';
 import { type Projection } from '../src/projector/projection';
 
 /**
@@ -30,7 +30,7 @@ export const priceHistory: Projection<PriceHistory, OfferEvent> = {
   collection: { name: 'price-history', version: 4, fields: {} },
   streams: FEED_STREAMS,
   handles: OFFER_EVENTS,
-  idOf: offerOf,
+  idOf: offerIdOf,
   fold(history, event) {
     const { feedId = feedIdOf(event), prices = [] } = history ?? {};
     const events = [...(history?.events ?? []), event.revision];

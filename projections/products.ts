@@ -34,7 +34,7 @@ export function feedIdOf({ stream }: ParsedEvent<FeedEvent>): number {
   return Number(stream.slice(FEED.length + 1));
 }
 
-export function offerOf(event: ParsedEvent<OfferEvent>): string {
+export function offerIdOf(event: ParsedEvent<OfferEvent>): string {
   return offerId(feedIdOf(event), event.data.sourceProductId);
 }
 
@@ -86,7 +86,7 @@ export const products: Projection<StoredOffer, OfferEvent> = {
   streams: FEED_STREAMS,
   handles: OFFER_EVENTS,
   replaces: ['ProductListed', 'ProductRevised', 'ProductDelisted'],
-  idOf: offerOf,
+  idOf: offerIdOf,
   fold(offer, event) {
     const modified = Date.parse(event.data.at);
     const changed = numberOf(event.position);

@@ -1,4 +1,4 @@
-import { type TrackedOrder } from '../src/domain/claims/screening';
+import { type OrderTransaction } from '../src/domain/claims/screening';
 import { STANDINGS, stateIdOf } from '../src/domain/transactions/states';
 import {
   AFTER_APPROVAL,
@@ -260,13 +260,13 @@ export interface OrdersOf {
 const ORDERS_AT_ONCE = 1000;
 
 /** The transactions of an advertiser with these order numbers, of any event, by order number. */
-export async function trackedOrders(
+export async function transactionsOfOrders(
   store: ReadStore,
   { advertiserId, orderNumbers }: OrdersOf,
   query: QueryOptions = {},
-): Promise<ReadonlyMap<string, readonly TrackedOrder[]>> {
+): Promise<ReadonlyMap<string, readonly OrderTransaction[]>> {
   const filter = allOf(among('orderNumber', orderNumbers), among('advertiserId', [String(advertiserId)]));
-  const orders = new Map<string, TrackedOrder[]>();
+  const orders = new Map<string, OrderTransaction[]>();
   const options = oneAnswer(query);
   let after: Cursor | null | undefined = null;
   while (after !== undefined) {
@@ -275,17 +275,17 @@ export async function trackedOrders(
     for (const { id, body } of found) {
       const stored = JSON.parse(body) as StoredTransaction;
       const { orderNumber } = stored.transaction;
-      orders.set(orderNumber, [...(orders.get(orderNumber) ?? []), toTrackedOrder(id, stored)]);
+      orders.set(orderNumber, [...(orders.get(orderNumber) ?? []), toOrderTransaction(id, stored)]);
     }
     after = next;
   }
   return orders;
 }
 
-export function toTrackedOrder(
+export function toOrderTransaction(
   transactionId: string,
   { transaction, messageTypeId }: StoredTransaction,
-): TrackedOrder {
+): OrderTransaction {
   const { programId, siteId, publisherId } = transaction;
   const publisher = publisherId === undefined ? {} : { publisherId };
   return { transactionId, programId, siteId, ...publisher, standing: STANDINGS[messageTypeId] };

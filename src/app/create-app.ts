@@ -16,7 +16,7 @@ import { DescribeModule } from '../http/describe';
 import { HttpModule } from '../http/http.module';
 import { RequestJournal } from '../http/idempotency';
 import { installHttp } from '../http/install';
-import { type HttpOptions } from '../http/service';
+import { type HttpParts } from '../http/service';
 import { WaitForReadModels } from '../http/visible-writes';
 import { EventLog } from '../kernel/event-log';
 import { type Leases } from '../kernel/leases';
@@ -33,7 +33,7 @@ import { productService, ProductsModule } from '../services/products/products.co
 import { PositionWait } from '../projector/wait';
 import { type SubscriptionParts } from '../services/subscriptions/subscription.queries';
 import { subscriptionServices, SubscriptionsModule } from '../services/subscriptions/subscriptions.module';
-import { transactionOperations } from '../services/transactions/operations';
+import { transactionApi } from '../services/transactions/api';
 import { TransactionsModule } from '../services/transactions/transactions.controller';
 import { voucherService, VouchersModule } from '../services/vouchers/vouchers.controller';
 
@@ -80,7 +80,7 @@ const OPEN_ROUTES = [
 
 @Module({})
 class AppModule {
-  static of(parts: AppParts, http: HttpOptions): DynamicModule {
+  static of(parts: AppParts, http: HttpParts): DynamicModule {
     const { config, eventLog, store, follower, loader, downloads, counter, readiness, metrics } = parts;
     const { clock } = parts;
     const wait = new PositionWait(clock, store, PROJECTIONS);
@@ -126,8 +126,8 @@ class AppModule {
 /** The HTTP application, initialised but not listening. */
 export async function createApp(parts: AppParts): Promise<NestFastifyApplication> {
   const { config, clock, follower, log, tokenUses } = parts;
-  const messages = subscriptionServices({ transactions: transactionOperations });
-  const http: HttpOptions = {
+  const messages = subscriptionServices({ transactions: transactionApi });
+  const http: HttpParts = {
     ...config,
     services: [productService, voucherService, claimService, ...messages, operatorService],
     openRoutes: OPEN_ROUTES,

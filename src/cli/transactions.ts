@@ -117,9 +117,9 @@ async function printTotals(
     await printList(parts, { json: true }, totals, String);
     return;
   }
-  const { transactionOperations } = await import('../services/transactions/operations.js');
+  const { transactionApi } = await import('../services/transactions/api.js');
   const { listWriter } = await import('../wire/record/list.js');
-  const { head, item } = listWriter(transactionOperations.totalTransactions.answer)({
+  const { head, item } = listWriter(transactionApi.totalTransactions.answer)({
     format: 'csv',
     pretty: false,
   });

@@ -7,7 +7,7 @@ import { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fa
 import { StaticContent } from '../http/describe';
 import { type PostedBody } from '../http/posted-body';
 import { whenOver } from '../http/send-stream';
-import { HttpOptions } from '../http/service';
+import { HttpParts } from '../http/service';
 import { TOKEN, tokenHash } from '../network/organisations';
 import { actionOperations } from '../operations/rest/actions.controller';
 import { Clock } from '../runtime/clock';
@@ -75,7 +75,7 @@ class ConsoleController implements nest.OnModuleDestroy {
   private readonly shown: Shared<readonly Section[]>;
 
   constructor(
-    private readonly options: HttpOptions,
+    private readonly options: HttpParts,
     private readonly sessions: Sessions,
     private readonly clock: Clock,
     private readonly host: HttpAdapterHost,

@@ -1,6 +1,6 @@
-import { toTrackedOrder } from '../../projections/transactions';
+import { toOrderTransaction } from '../../projections/transactions';
 import { claimDecider } from '../domain/claims/claim';
-import { type TrackedOrder } from '../domain/claims/screening';
+import { type OrderTransaction } from '../domain/claims/screening';
 import { CHANNELS } from '../domain/claims/statuses';
 import { storedAfter, type StoredTransaction } from '../domain/transactions/stored-transaction';
 import { TRANSACTION, type TransactionEvent } from '../domain/transactions/transaction';
@@ -16,7 +16,7 @@ import { DAY } from './products';
 import { type Random, seededRandom } from './random';
 import { type DemoParts, type DemoStep } from './transactions';
 
-interface KnownOrder extends TrackedOrder {
+interface KnownOrder extends OrderTransaction {
   readonly orderNumber: string;
   readonly programId: number;
 }
@@ -129,7 +129,7 @@ const PLACES = [
 
 function claimOf(number: number, kind: ClaimCase, context: ClaimsSoFar) {
   const { at, random } = context;
-  const tracked = kind === 'tracked' ? trackedOrder(number, context) : undefined;
+  const tracked = kind === 'tracked' ? pickTracked(number, context) : undefined;
   const [programId, siteId] = tracked ?? placeOf(kind, random);
   const orderValue = random.between(1_990, 39_990);
   const eventId = kind === 'unknownEvent' ? 999 : inquiry;
@@ -171,7 +171,7 @@ function placeOf(kind: ClaimCase, random: Random): readonly [programId: number, 
 }
 
 /** An order of a program that accepts claims; every third one is claimed for another site. */
-function trackedOrder(number: number, { random, orders, claimed }: ClaimsSoFar) {
+function pickTracked(number: number, { random, orders, claimed }: ClaimsSoFar) {
   const open = orders.filter(
     ({ programId, orderNumber }) => [101, 102].includes(programId) && !claimed.has(orderNumber),
   );
@@ -285,7 +285,7 @@ class DemoClaims {
       }
     return [...stored].map(([id, one]) => {
       const { orderNumber, programId } = one.transaction;
-      return { ...toTrackedOrder(id, one), orderNumber, programId };
+      return { ...toOrderTransaction(id, one), orderNumber, programId };
     });
   }
 

@@ -50,7 +50,7 @@ export function demoTransactions(now: Date, parts: DemoParts): readonly DemoStep
           state: messageTypeId,
           since: day,
         });
-      const moved = recordedIn(await commands.move(transitionsOn(day, tracked, random), OPERATOR));
+      const moved = recordedIn(await commands.transition(transitionsOn(day, tracked, random), OPERATOR));
       const ended = [...tracked].filter(
         ([, { state, since }]) => state === 4 && day - since === PENDING_DAYS,
       );

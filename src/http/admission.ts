@@ -15,7 +15,7 @@ import { representationOf } from './representation';
 import { beginCommand } from './request-trace';
 import { sentTokens } from './request-state';
 import { whenOver } from './send-stream';
-import { HttpOptions, type Service, serviceOf } from './service';
+import { HttpParts, type Service, serviceOf } from './service';
 import { WaitForReadModels } from './visible-writes';
 
 const READS = ['GET', 'HEAD'];
@@ -33,16 +33,16 @@ export class AdmissionGuard implements CanActivate {
   private minute = -1;
   private counts = new Map<string, number>();
   /** The spellings of all keys that operations of a service have. */
-  private readonly known = new Map<Service, ReadonlySet<string>>();
+  private readonly cached = new Map<Service, ReadonlySet<string>>();
 
   constructor(
-    private readonly options: HttpOptions,
+    private readonly parts: HttpParts,
     private readonly modules: ModulesContainer,
     private readonly clock: Clock,
     private readonly reflector: Reflector,
     private readonly readModels: WaitForReadModels,
   ) {
-    this.connections = new FairBudget(options.maxConnections);
+    this.connections = new FairBudget(parts.maxConnections);
   }
 
   /** Routes of no service need no token if `openRoutes` lists them. */
@@ -51,10 +51,10 @@ export class AdmissionGuard implements CanActivate {
     const request = http.getRequest<FastifyRequest>();
     const reply = http.getResponse<FastifyReply>();
     const { service } = request;
-    if (service === undefined) return this.options.openRoutes.includes(request.routeOptions.url ?? '');
+    if (service === undefined) return this.parts.openRoutes.includes(request.routeOptions.url ?? '');
     const caller = this.authenticated(request, service);
     request.caller = caller;
-    this.options.tokenUsed(caller.tokenHash);
+    this.parts.tokenUsed(caller.tokenHash);
     this.begin(caller.tokenHash, reply.raw);
     this.limitRate(caller, reply);
     const operation = [context.getHandler(), context.getClass()] as const;
@@ -64,7 +64,7 @@ export class AdmissionGuard implements CanActivate {
     request.view = representationOf(request, service, formatsOf(this.reflector, ...operation));
     const text = this.reflector.get(ApiOperation, context.getHandler());
     if (takesKey(request.method, text))
-      request.repeatable = RepeatableRequest.of(request, service, this.options.journal);
+      request.repeatable = RepeatableRequest.of(request, service, this.parts.journal);
     if (!READS.includes(request.method)) beginCommand(request, operation[1].name, operation[0].name);
     const position = request.headers['x-min-position'];
     const waits = position === undefined || this.waitFor(String(position), service);
@@ -86,12 +86,12 @@ export class AdmissionGuard implements CanActivate {
   }
 
   private keysOf(service: Service): ReadonlySet<string> {
-    let known = this.known.get(service);
+    let known = this.cached.get(service);
     if (known === undefined) {
-      const { services } = this.options;
+      const { services } = this.parts;
       const own = operationsOf(this.modules).filter(({ path }) => serviceOf(services, path) === service);
       known = new Set(own.flatMap(({ keys }) => [...spellingsOf(keys).keys()]));
-      this.known.set(service, known);
+      this.cached.set(service, known);
     }
     return known;
   }
@@ -104,7 +104,7 @@ export class AdmissionGuard implements CanActivate {
       logRefused(request, 'given more than once');
       throw service.faults.tokenTwice('token is given more than once');
     }
-    const caller = TOKEN.test(token) ? this.options.callerOf(tokenHash(token)) : undefined;
+    const caller = TOKEN.test(token) ? this.parts.callerOf(tokenHash(token)) : undefined;
     if (caller === undefined) {
       logRefused(request, 'unknown');
       throw openApiFaults.invalidToken();
@@ -117,7 +117,7 @@ export class AdmissionGuard implements CanActivate {
 
   /** Limits the requests of a token in the current minute (`docs/decisions.md#a6`), and reports it in headers. */
   private limitRate({ system, tokenHash: token }: Caller, reply: FastifyReply): void {
-    const limit = this.options.rateLimits[system];
+    const limit = this.parts.rateLimits[system];
     if (limit === undefined) return;
     const now = this.clock.now().getTime();
     const minute = Math.floor(now / MINUTE);

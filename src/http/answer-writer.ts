@@ -12,7 +12,7 @@ import { ClientGone, ReadQueue } from './read-queue';
 import { checkJsonp, type Rendered, renderErrors, renderResult, type Representation } from './representation';
 import { admissionOf } from './request-state';
 import { dropIfSlow, streamOf, whenOver } from './send-stream';
-import { errorNamespace, HttpOptions } from './service';
+import { errorNamespace, HttpParts } from './service';
 
 const compress = promisify(gzipped);
 
@@ -25,7 +25,7 @@ type Payload = Buffer | Readable | undefined;
 @Injectable()
 export class AnswerWriter {
   constructor(
-    private readonly options: HttpOptions,
+    private readonly parts: HttpParts,
     private readonly reads: ReadQueue,
   ) {}
 
@@ -59,7 +59,7 @@ export class AnswerWriter {
   ): Rendered {
     if (!('faults' in renderings)) return renderResult(renderings, status, view);
     const { service } = admissionOf(reply.request);
-    const namespace = errorNamespace(service, reply.request.method, this.options.baseUrl());
+    const namespace = errorNamespace(service, reply.request.method, this.parts.baseUrl());
     return renderErrors(renderings.faults, status, namespace, view);
   }
 
@@ -87,7 +87,7 @@ export class AnswerWriter {
   private async payload(produced: AsyncGenerator<Buffer>, reply: FastifyReply): Promise<Payload> {
     // An answer that is kept is there as a whole.
     const chunks = reply.request.repeatable === undefined ? produced : whole(produced);
-    const leastRate = this.options.downloadRate;
+    const leastRate = this.parts.downloadRate;
     const gzip = acceptsGzip(reply.request.headers['accept-encoding']?.toString());
     const first = await chunks.next();
     if (first.done === true) return Buffer.alloc(0);

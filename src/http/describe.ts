@@ -25,7 +25,7 @@ import { writeXml } from '../wire/xml/write';
 import { type XmlSchema, toXsd } from '../wire/xml/xsd';
 import { ApiOperation, formatsOf, keyTable, rolesOf } from './decorators';
 import { sentTokens } from './request-state';
-import { HttpOptions, serviceOf } from './service';
+import { HttpParts, serviceOf } from './service';
 
 /** Content that does not change while the process runs: clients may cache it and revalidate by ETag. */
 export class StaticContent {
@@ -148,7 +148,7 @@ class OpenApiController {
   private document: StaticContent | undefined;
 
   constructor(
-    private readonly options: HttpOptions,
+    private readonly parts: HttpParts,
     private readonly modules: ModulesContainer,
     private readonly clock: Clock,
   ) {}
@@ -163,7 +163,7 @@ class OpenApiController {
 
   private describe(): object {
     const operations = operationsOf(this.modules);
-    const { services } = this.options;
+    const { services } = this.parts;
     const described = services.flatMap((service) => {
       const { system, description } = service;
       const own = operations
@@ -171,7 +171,7 @@ class OpenApiController {
         .map((one) => ({ ...one, callers: one.callers.filter((kind) => mayHave(kind, system)) }));
       return description === undefined ? [] : { system, description, operations: own };
     });
-    return openApiDocument(described, this.options.baseUrl(), this.clock.now());
+    return openApiDocument(described, this.parts.baseUrl(), this.clock.now());
   }
 }
 
@@ -387,7 +387,7 @@ class DocsController {
 class SchemasController {
   private written: ReadonlyMap<string, string> | undefined;
 
-  constructor(private readonly options: HttpOptions) {}
+  constructor(private readonly parts: HttpParts) {}
 
   @Get()
   index(@Req() request: FastifyRequest, @Res() reply: FastifyReply): void {
@@ -419,8 +419,8 @@ class SchemasController {
   }
 
   private described(): ReadonlyMap<string, XmlSchema> {
-    const { vendor, services } = this.options;
-    const baseUrl = this.options.baseUrl();
+    const { vendor, services } = this.parts;
+    const baseUrl = this.parts.baseUrl();
     const files = services.flatMap(({ namespace, description }) =>
       description === undefined
         ? []

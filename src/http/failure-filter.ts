@@ -13,7 +13,7 @@ import { ClientGone } from './read-queue';
 import { failureRepresentation, renderErrors } from './representation';
 import { namingRequest } from './request-id';
 import { dropIfSlow } from './send-stream';
-import { errorNamespace, HttpOptions } from './service';
+import { errorNamespace, HttpParts } from './service';
 
 /** Failures of this process since it started. */
 export class FailureCounts {
@@ -28,7 +28,7 @@ export class FailureFilter implements ExceptionFilter {
   private readonly expected = new ExpectedFailureLog();
 
   constructor(
-    private readonly options: HttpOptions,
+    private readonly parts: HttpParts,
     private readonly counts: FailureCounts,
   ) {}
 
@@ -43,19 +43,19 @@ export class FailureFilter implements ExceptionFilter {
     }
     if (error instanceof AnsweredBefore) {
       const { status, headers, body } = error.answer;
-      dropIfSlow(reply.raw, Buffer.byteLength(body), this.options.downloadRate);
+      dropIfSlow(reply.raw, Buffer.byteLength(body), this.parts.downloadRate);
       void reply.code(status).headers(headers).header(REPLAYED, 'true').send(body);
       return;
     }
     const failure = this.failureOf(error, request);
     if (reply.sent) return;
     const faults = failure instanceof Faults ? failure.faults : [failure];
-    const namespace = errorNamespace(request.service, request.method, this.options.baseUrl());
+    const namespace = errorNamespace(request.service, request.method, this.parts.baseUrl());
     const view = failureRepresentation(request);
     const { status, contentType, body } = renderErrors(faults, failure.status, namespace, view);
     addHeaders(reply, faults);
     const text = [...body].join('');
-    dropIfSlow(reply.raw, Buffer.byteLength(text), this.options.downloadRate);
+    dropIfSlow(reply.raw, Buffer.byteLength(text), this.parts.downloadRate);
     reply.code(status).type(contentType).header('Vary', 'Accept').header('X-Content-Type-Options', 'nosniff');
     await request.repeatable?.answered(reply, text);
     void reply.send(text);

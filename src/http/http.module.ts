@@ -5,18 +5,18 @@ import { AnswerWriter } from './answer-writer';
 import { FailureCounts, FailureFilter } from './failure-filter';
 import { ReadQueue } from './read-queue';
 import { RequestMetrics } from './request-metrics';
-import { HttpOptions } from './service';
+import { HttpParts } from './service';
 import { WaitForReadModels } from './visible-writes';
 import { AdmissionGuard } from './admission';
 
 @Module({})
 export class HttpModule {
-  static with(options: HttpOptions, readModels: WaitForReadModels, clock: Clock): DynamicModule {
+  static with(parts: HttpParts, readModels: WaitForReadModels, clock: Clock): DynamicModule {
     return {
       module: HttpModule,
       global: true,
       providers: [
-        { provide: HttpOptions, useValue: options },
+        { provide: HttpParts, useValue: parts },
         { provide: WaitForReadModels, useValue: readModels },
         { provide: Clock, useValue: clock },
         AnswerWriter,
@@ -26,7 +26,7 @@ export class HttpModule {
         { provide: APP_GUARD, useClass: AdmissionGuard },
         { provide: APP_FILTER, useClass: FailureFilter },
       ],
-      exports: [HttpOptions, WaitForReadModels, Clock, FailureCounts, RequestMetrics],
+      exports: [HttpParts, WaitForReadModels, Clock, FailureCounts, RequestMetrics],
     };
   }
 }

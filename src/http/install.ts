@@ -14,14 +14,14 @@ import { requestLogger } from './request-log';
 import { RequestMetrics } from './request-metrics';
 import { endCommand, traceRequest } from './request-trace';
 import { decorateRequests, headerFault } from './request-state';
-import { HttpOptions, serviceOf } from './service';
+import { HttpParts, serviceOf } from './service';
 
 /** Sets up the HTTP server of an application with `HttpModule`. Call it before the application is initialised. */
 export function installHttp(app: NestFastifyApplication): void {
   const adapter = app.getHttpAdapter();
   const fastify = adapter.getInstance();
   if (!(adapter instanceof FastifyAdapter)) throw new Error('expected an application on `httpAdapter`');
-  const { services, openRoutes, maxBody, bodyMemory, bodySpace, maxConnections } = app.get(HttpOptions);
+  const { services, openRoutes, maxBody, bodyMemory, bodySpace, maxConnections } = app.get(HttpParts);
   const routes = new RouteBook(
     new Set(services.flatMap(({ legacyPrefixes }) => legacyPrefixes)),
     operationsOf(app.get(ModulesContainer)),

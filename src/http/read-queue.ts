@@ -7,7 +7,7 @@ import { NoGeneration } from '../kernel/read-store';
 import { FairQueue, QueueFull } from '../runtime/fair-queue';
 import { httpFaults } from '../wire/api/errors';
 import { admissionOf } from './request-state';
-import { HttpOptions } from './service';
+import { HttpParts } from './service';
 
 export class ClientGone extends NamedError {}
 
@@ -31,7 +31,7 @@ const overloaded = (): Fault => httpFaults.overloaded(undefined, { retryAfter: R
 export class ReadQueue {
   private readonly queue = new FairQueue(LIMITS);
 
-  constructor(private readonly options: HttpOptions) {}
+  constructor(private readonly parts: HttpParts) {}
 
   /** Produces an answer once admitted, and frees the place once it is sent. Raises `ClientGone`, 503 if overloaded. */
   async run<Result>(reply: FastifyReply, work: (query: QueryOptions) => Promise<Result>): Promise<Result> {
@@ -48,7 +48,7 @@ export class ReadQueue {
     });
     const query = {
       client: caller.tokenHash,
-      timeLimit: this.options.searchTime,
+      timeLimit: this.parts.searchTime,
       spent: nothingSpent(),
       signal,
     };

@@ -105,7 +105,7 @@ export function errorNamespace(
 }
 
 /** What the shared HTTP code depends on; the container's token for it. */
-export abstract class HttpOptions {
+export abstract class HttpParts {
   abstract readonly services: readonly Service[];
   /** Routes of no service, which need no token (`docs/decisions.md#a8`), in Fastify's notation. */
   abstract readonly openRoutes: readonly string[];

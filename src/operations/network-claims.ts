@@ -1,7 +1,7 @@
 import { listClaims } from '../../projections/claims';
 import { claimDecider, type FiledClaim, type Review } from '../domain/claims/claim';
 import { claimFaults as fault } from '../domain/claims/faults';
-import { awaiting, trackedAlready, trackedOrder } from '../domain/claims/screening';
+import { awaiting, trackedStatus, findTracked } from '../domain/claims/screening';
 import {
   AWAITING_APPROVAL,
   CHANNELS,
@@ -183,8 +183,8 @@ async function release(
     const found = await search.find(owner, new Set([orderNumber]));
     if (found === 'unavailable')
       throw new EngineUnavailable('the transactions, which may have the order, cannot be read');
-    const tracked = trackedOrder({ publisherId, programId, siteId }, found.get(orderNumber) ?? []);
-    if (tracked !== undefined) return trackedAlready(tracked);
+    const tracked = findTracked({ publisherId, programId, siteId }, found.get(orderNumber) ?? []);
+    if (tracked !== undefined) return trackedStatus(tracked);
   }
   return awaiting(program, now);
 }

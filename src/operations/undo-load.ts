@@ -105,8 +105,8 @@ export async function undoLoad(
     currencyAt: () => history.currencyAt,
   });
   try {
-    return await fingerprints.use(feedId, (state) =>
-      restoreLoad(state, { clock, log, feedId, history, signal }),
+    return await fingerprints.use(feedId, (ofFeed) =>
+      restoreLoad(ofFeed, { clock, log, feedId, history, signal }),
     );
   } finally {
     await fingerprints.close();

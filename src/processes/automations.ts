@@ -6,13 +6,18 @@ import {
   unscreened,
   untracked,
 } from '../../projections/claims';
-import { pausedOutside, periodsEndedBy, trackedOrders, transactions } from '../../projections/transactions';
+import {
+  pausedOutside,
+  periodsEndedBy,
+  transactionsOfOrders,
+  transactions,
+} from '../../projections/transactions';
 import { claimBatchDecider, claimDecider } from '../domain/claims/claim';
 import { ClaimWriter } from '../domain/claims/claim-writer';
 import { AWAITING_APPROVAL, CANNOT_VALIDATE, COMMISSION_MISMATCH } from '../domain/claims/statuses';
 import { type StoredClaim } from '../domain/claims/stored-claim';
 import { STATES } from '../domain/transactions/states';
-import { periodOf, type StoredTransaction } from '../domain/transactions/stored-transaction';
+import { storedPeriod, type StoredTransaction } from '../domain/transactions/stored-transaction';
 import {
   surroundingsOf,
   transactionDecider,
@@ -43,7 +48,7 @@ export function automationsOver(clock: Clock, store: ReadStore): readonly Automa
         // Not the end of the log, which may be ahead of the read model all the time.
         if (!(await wait.until(since, REACH_MS)))
           throw new EngineUnavailable('the read model of transactions is behind the log');
-        const orders = await trackedOrders(store, { advertiserId, orderNumbers: [orderNumber] });
+        const orders = await transactionsOfOrders(store, { advertiserId, orderNumbers: [orderNumber] });
         return orders.get(orderNumber) ?? [];
       },
     }),
@@ -93,7 +98,7 @@ function stateOf(stored: StoredTransaction): StateAt<TransactionState> {
   const { messageTypeId, transaction, sequenceNumber } = stored;
   const changed = new Date(stored.changed).toISOString();
   const { name } = STATES[messageTypeId];
-  const period = periodOf(stored);
+  const period = storedPeriod(stored);
   const state = {
     name,
     reported: transaction,

@@ -1,6 +1,6 @@
-import { type OrdersOf, trackedOrders } from '../../projections/transactions';
+import { type OrdersOf, transactionsOfOrders } from '../../projections/transactions';
 import { type ClaimOrigin, type Screening } from '../domain/claims/claim';
-import { type Claimed, originOf, screen, type TrackedOrder } from '../domain/claims/screening';
+import { type Claimed, originOf, screen, type OrderTransaction } from '../domain/claims/screening';
 import { EngineUnavailable } from '../kernel/event-log';
 import { type QueryOptions, QueryTooLong } from '../kernel/query';
 import { NoGeneration, type ReadStore } from '../kernel/read-store';
@@ -9,10 +9,10 @@ import { type Clock } from '../runtime/clock';
 import { inParallel } from '../runtime/concurrency';
 import { withEngineTimeout } from '../runtime/unavailable';
 
-type OrdersFound = ReadonlyMap<string, readonly TrackedOrder[]> | 'unavailable';
+type OrdersFound = ReadonlyMap<string, readonly OrderTransaction[]> | 'unavailable';
 
 /** Finds orders in the read model, or where there is none. */
-type Lookup = (orders: OrdersOf, query: QueryOptions) => ReturnType<typeof trackedOrders>;
+type Lookup = (orders: OrdersOf, query: QueryOptions) => ReturnType<typeof transactionsOfOrders>;
 
 interface SharedSearch {
   readonly orderNumbers: Set<string>;
@@ -42,7 +42,7 @@ export class OrderSearch {
   ) {}
 
   static over(clock: Clock, store: ReadStore): OrderSearch {
-    return new OrderSearch(clock, (orders, query) => trackedOrders(store, orders, query));
+    return new OrderSearch(clock, (orders, query) => transactionsOfOrders(store, orders, query));
   }
 
   /** May find other orders too. Nobody waits for long behind the searches of others: then they are unavailable. */

@@ -7,7 +7,7 @@ import { type Position, START, streamOf } from '../kernel/event';
 import { type EventLog } from '../kernel/event-log';
 import { reservations } from '../domain/keys/reservation';
 import { claimDecider, type FiledClaim } from '../domain/claims/claim';
-import { type TrackedOrder, trackedOrder } from '../domain/claims/screening';
+import { type OrderTransaction, findTracked } from '../domain/claims/screening';
 import { APPROVED } from '../domain/claims/statuses';
 import { reportedTransaction } from '../domain/transactions/transaction-id';
 import { STANDINGS, stateIdOf } from '../domain/transactions/states';
@@ -39,7 +39,7 @@ export type OrdersNow = (
   advertiserId: number,
   orderNumber: string,
   since: Position,
-) => Promise<readonly TrackedOrder[]>;
+) => Promise<readonly OrderTransaction[]>;
 
 interface TrackingParts extends ActionParts {
   /** A position not before the approval of the claim: what was reported before the approval is taken into account. */
@@ -82,7 +82,7 @@ export async function track(
     if (first !== undefined && orderKeyOf(first) === key)
       await trackFirst(first, ordersNow, { ...parts, since: await approvalOf(owner, parts) });
     const tracked = await transactionOf(owner, log);
-    const found = tracked && trackedOrder(order, [tracked]);
+    const found = tracked && findTracked(order, [tracked]);
     if (found !== undefined) return await recordTracked(claimId, found.transactionId, parts);
     await execute(clock, log, orderOwners, key, { seen, at });
   }
@@ -97,7 +97,7 @@ async function trackFirst(
   const { since } = parts;
   const orders = await ordersNow(order.advertiserId, order.orderNumber, since);
   // Finds what was tracked since the approval, also by this function before it was interrupted.
-  const { transactionId } = trackedOrder(order, orders) ?? (await makeTransaction(order, parts));
+  const { transactionId } = findTracked(order, orders) ?? (await makeTransaction(order, parts));
   return await recordTracked(order.claimId, transactionId, parts);
 }
 
@@ -110,7 +110,7 @@ async function recordTracked(
 }
 
 /** The transaction of a claim, as of the end of the log; undefined if there is none. */
-async function transactionOf(claimId: number, log: EventLog): Promise<TrackedOrder | undefined> {
+async function transactionOf(claimId: number, log: EventLog): Promise<OrderTransaction | undefined> {
   const { state: claim } = await load(log, claimDecider, claimId);
   if (claim.is !== 'filed' || claim.transactionId === undefined) return undefined;
   const { transactionId } = claim;

@@ -4,7 +4,7 @@ import { EVERYTHING, type Filter } from '../kernel/query';
 import { type CollectionSpec, NoGeneration, type ReadStore, type Write } from '../kernel/read-store';
 
 /**
- * A parked document, in other words a dead letter: an event could not be folded into it. It stays as it was before that
+ * A parked document: an event could not be folded into it. It stays as it was before that
  * event, and its later events wait, until a retry succeeds.
  */
 export interface Parked {

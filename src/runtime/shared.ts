@@ -5,7 +5,7 @@ import { type Clock } from './clock';
  * not cached.
  */
 export class Shared<Result> {
-  private readonly known = new Map<string, { until: number; readonly result: Promise<Result> }>();
+  private readonly cached = new Map<string, { until: number; readonly result: Promise<Result> }>();
 
   constructor(
     private readonly clock: Clock,
@@ -14,15 +14,15 @@ export class Shared<Result> {
 
   get(key: string, compute: () => Promise<Result>): Promise<Result> {
     const now = this.clock.monotonic();
-    for (const [other, { until }] of this.known) if (until <= now) this.known.delete(other);
-    const found = this.known.get(key);
+    for (const [other, { until }] of this.cached) if (until <= now) this.cached.delete(other);
+    const found = this.cached.get(key);
     if (found !== undefined) return found.result;
     const result = compute();
     const computed = { until: Infinity, result };
-    this.known.set(key, computed);
+    this.cached.set(key, computed);
     result.then(
       () => (computed.until = now + this.ms),
-      () => this.known.delete(key),
+      () => this.cached.delete(key),
     );
     return result;
   }

@@ -6,7 +6,7 @@ import { ModulesContainer } from '@nestjs/core';
 import { SYSTEMS } from '../../src/network/events';
 import { ApiOperation } from '../../src/http/decorators';
 import { operationsOf } from '../../src/http/describe';
-import { claimOperations } from '../../src/services/claims/operations';
+import { claimApi } from '../../src/services/claims/api';
 import { asOfOperations } from '../../src/operations/rest/as-of.controller';
 import { networkClaimOperations } from '../../src/operations/rest/claims.controller';
 import { actionOperations } from '../../src/operations/rest/actions.controller';
@@ -23,12 +23,12 @@ import { projectionOperations } from '../../src/operations/rest/projections.cont
 import { whyOperations } from '../../src/operations/rest/why.controller';
 import { sqlOperations } from '../../src/operations/rest/sql.controller';
 import { mappingOperations } from '../../src/operations/rest/mappings.controller';
-import { productOperations } from '../../src/services/products/operations';
+import { productApi } from '../../src/services/products/api';
 import { TOPICS } from '../../src/domain/topics';
-import { anyDeliveryOperations } from '../../src/services/subscriptions/deliveries.controller';
+import { anyDeliveryApi } from '../../src/services/subscriptions/deliveries.controller';
 import { messageOperations } from '../../src/services/subscriptions/subscriptions.module';
-import { transactionOperations } from '../../src/services/transactions/operations';
-import { voucherOperations } from '../../src/services/vouchers/operations';
+import { transactionApi } from '../../src/services/transactions/api';
+import { voucherApi } from '../../src/services/vouchers/api';
 import { type Operation } from '../../src/wire/api/openapi-operation';
 import { TestApp } from '../support/app';
 import { type DescribedOperation } from '../support/openapi';
@@ -190,9 +190,9 @@ describe('the description of the interface (decisions A8)', () => {
 
   it('has the operations of all services with their methods, callers, keys and formats', () => {
     const told = [
-      ...[productOperations, voucherOperations, transactionOperations, claimOperations, mappingOperations],
+      ...[productApi, voucherApi, transactionApi, claimApi, mappingOperations],
       ...Object.values(TOPICS).map((topic) => messageOperations(topic)),
-      anyDeliveryOperations,
+      anyDeliveryApi,
       networkClaimOperations,
       logOperations,
       whyOperations,

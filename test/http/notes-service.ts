@@ -12,7 +12,7 @@ import { installHttp } from '../../src/http/install';
 import { PostedBody } from '../../src/http/posted-body';
 import { type Representation } from '../../src/http/representation';
 import { HttpModule } from '../../src/http/http.module';
-import { defineService, type HttpOptions } from '../../src/http/service';
+import { defineService, type HttpParts } from '../../src/http/service';
 import { WaitForReadModels } from '../../src/http/visible-writes';
 import { type Caller, tokenHash } from '../../src/network/organisations';
 import { EngineUnavailable } from '../../src/kernel/event-log';
@@ -131,7 +131,7 @@ const CALLERS = [
   { tokenHash: tokenHash(TOKENS.vouchers), organisationId: 1, kind: 'advertiser', system: 'VOUCHERS' },
 ] as const satisfies Caller[];
 
-export interface NotesOptions extends Partial<HttpOptions> {
+export interface NotesOptions extends Partial<HttpParts> {
   readonly now?: () => Date;
   /** What `X-Min-Position` waits for. */
   readonly waitFor?: (position: string) => Promise<boolean>;
@@ -148,7 +148,7 @@ export async function notesApp(
 ): Promise<{ app: NestFastifyApplication; logged: string[] }> {
   const logged: string[] = [];
   const log = pino({ level: 'info' }, { write: (line) => logged.push(line) });
-  const http: HttpOptions = {
+  const http: HttpParts = {
     services: [notes],
     openRoutes: ['/health/live'],
     vendor: 'affilog',

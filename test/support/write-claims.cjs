@@ -8,7 +8,9 @@ const [dist, where, commands, category, when] = process.argv.slice(2);
 const { openLog } = require(join(dist, 'src/engines/embedded/log/open-log.js'));
 const { openEventStoreDb } = require(join(dist, 'src/engines/eventstoredb/open-event-store-db.js'));
 const { SYSTEM_CLOCK } = require(join(dist, 'src/runtime/clock.js'));
+const { claimDecider } = require(join(dist, 'src/domain/claims/claim.js'));
 const { ClaimWriter } = require(join(dist, 'src/domain/claims/claim-writer.js'));
+const { load } = require(join(dist, 'src/kernel/decider.js'));
 
 const AT = '2026-03-01T12:00:00.000Z';
 
@@ -17,9 +19,9 @@ function die() {
   return new Promise(() => undefined);
 }
 
-async function write(writer, command) {
+async function write(log, writer, command) {
   if (Array.isArray(command)) return writer.create(command, AT);
-  const known = await writer.load(command.id);
+  const known = await load(log, claimDecider, command.id);
   const { version } = known.state;
   const change = { at: AT, version, claim: command.claim, screening: { statusId: 2 } };
   return writer.revise(command.id, change, known);
@@ -38,7 +40,7 @@ async function main() {
   const writer = new ClaimWriter(SYSTEM_CLOCK, log);
   const outcomes = await Promise.all(
     JSON.parse(commands).map((command) =>
-      write(writer, command).then(
+      write(log, writer, command).then(
         () => 'ok',
         ({ code, message }) => code ?? message,
       ),

@@ -2,10 +2,10 @@ import { Readable } from 'node:stream';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import fc from 'fast-check';
-import { claimOperations } from '../../src/services/claims/operations';
+import { claimApi } from '../../src/services/claims/api';
 import { mappingOperations } from '../../src/operations/rest/mappings.controller';
-import { transactionOperations } from '../../src/services/transactions/operations';
-import { voucherOperations } from '../../src/services/vouchers/operations';
+import { transactionApi } from '../../src/services/transactions/api';
+import { voucherApi } from '../../src/services/vouchers/api';
 import { isPosted, notesOf, type Posted } from '../../src/wire/api/posted';
 import { type ListBody, postedItems } from '../../src/wire/api/posted-items';
 import { listOf, record } from '../../src/wire/record/record';
@@ -117,12 +117,12 @@ describe('a posted list (decisions A20)', () => {
   });
 
   it.each([
-    [transactionOperations.reportTransactions, /10,000 of them, 32 MiB in all and 256 KiB each/],
-    [transactionOperations.moveTransactions, /10,000 of them, 32 MiB in all and 256 KiB each/],
-    [transactionOperations.reportTransaction, /256 KiB/],
-    [voucherOperations.postVouchers, /1,000 of them, 8 MiB in all and 1 MiB each/],
-    [claimOperations.createClaims, /1,000 claims and 900 KiB/],
-    [claimOperations.updateClaims, /1,000 updates and 900 KiB/],
+    [transactionApi.reportTransactions, /10,000 of them, 32 MiB in all and 256 KiB each/],
+    [transactionApi.moveTransactions, /10,000 of them, 32 MiB in all and 256 KiB each/],
+    [transactionApi.reportTransaction, /256 KiB/],
+    [voucherApi.postVouchers, /1,000 of them, 8 MiB in all and 1 MiB each/],
+    [claimApi.createClaims, /1,000 claims and 900 KiB/],
+    [claimApi.updateClaims, /1,000 updates and 900 KiB/],
     [
       mappingOperations.changeMappings,
       /16 MiB, 10,000 lines of JSON, each of at most 64 KiB, or 200,000 of CSV/,

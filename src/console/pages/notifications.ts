@@ -1,7 +1,7 @@
 import { STATES } from '../../domain/deliveries/stored-delivery';
 import { shortened } from '../../kernel/text';
 import { notificationOperations } from '../../operations/rest/notifications.controller';
-import { anyDeliveryOperations } from '../../services/subscriptions/deliveries.controller';
+import { anyDeliveryApi } from '../../services/subscriptions/deliveries.controller';
 import {
   type OutputDeliveryDetails,
   type OutputReceiver,
@@ -15,7 +15,7 @@ const WHOSE = [ui.line('organisationId', 'Organisation'), ui.line('subscriptionI
 
 export const messages = listPage({
   page: ['messages', 'Messages', 'The newest first', 'No messages.'],
-  from: [anyDeliveryOperations.listAnyDeliveries, '/ops/1.0/deliveries', 'cursor'],
+  from: [anyDeliveryApi.listAnyDeliveries, '/ops/1.0/deliveries', 'cursor'],
   isLive: true,
   fields: [ui.choice('state', 'State', STATES), ...WHOSE, ui.line('receiverId', 'Receiver')],
   rows: (all) => all,
@@ -128,7 +128,7 @@ const RECEIVER_COLUMNS: ui.Columns<Receiver> = {
 
 export const receivers = listPage({
   page: ['receivers', 'Receivers', 'Those that were used last first', 'Nothing was sent to anybody.'],
-  from: [anyDeliveryOperations.listAnyReceivers, '/ops/1.0/receivers', 'cursor'],
+  from: [anyDeliveryApi.listAnyReceivers, '/ops/1.0/receivers', 'cursor'],
   isLive: true,
   actions: RECEIVER_ACTIONS,
   fields: WHOSE,

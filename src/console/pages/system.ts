@@ -9,7 +9,7 @@ import { type Readiness } from '../../operations/rest/operators.module';
 import { parkedOperations } from '../../operations/rest/parked.controller';
 import { projectionOperations } from '../../operations/rest/projections.controller';
 import { serverOperations } from '../../operations/rest/server.controller';
-import { anyDeliveryOperations } from '../../services/subscriptions/deliveries.controller';
+import { anyDeliveryApi } from '../../services/subscriptions/deliveries.controller';
 import { type AnswerOf } from '../../wire/record/record';
 import * as ui from '../content';
 import { listPage } from '../lists';
@@ -300,7 +300,7 @@ async function health(operator: Operator): Promise<ui.Bodies> {
 }
 
 async function messageCounts(operator: Operator): Promise<ui.Body> {
-  const { listAnyDeliveries } = anyDeliveryOperations;
+  const { listAnyDeliveries } = anyDeliveryApi;
   const counts = STATES.map(async (is) => {
     const keys = { state: is, pageSize: 1 };
     const { total = 0 } = await operator.page(listAnyDeliveries, '/ops/1.0/deliveries', keys);

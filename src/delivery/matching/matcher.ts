@@ -148,7 +148,7 @@ export class Matcher {
       const { receiver, at } = data;
       return [{ type: 'ProbeDue', data: { ...own, receiver, at } }];
     }
-    if (type === 'MessageRequested') return [requestedMessage(event.position, id, subscription, data)];
+    if (type === 'MessageRequested') return [backfillMessage(event.position, id, subscription, data)];
     if (type === 'RedeliveriesCancelled') {
       const receivers = [...receiversIn(id, subscription).keys()];
       const withdrawn = receivers.map((receiver) => ({ ...own, receiver, at: data.at }));
@@ -205,7 +205,7 @@ function* takingTurns<One>(all: readonly Iterator<One>[]): Generator<One> {
 }
 
 /** A message of a backfill: rendered as one that is older than any version of its receiver, so when it is sent. */
-function requestedMessage(
+function backfillMessage(
   cause: Position,
   id: string,
   { organisationId, topic, content }: ActiveSubscription,

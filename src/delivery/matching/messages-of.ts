@@ -1,9 +1,5 @@
 import { NamedError } from '../../kernel/fault';
-import {
-  type MatchedEvent,
-  type Message,
-  type MessageRequest,
-} from '../../domain/deliveries/delivery-events';
+import { type MatchedEvent, type Message, type HttpRequest } from '../../domain/deliveries/delivery-events';
 import { messageIdOf } from '../../domain/subscriptions/receiver-id';
 import {
   type ActiveSubscription,
@@ -149,7 +145,7 @@ export const BEYOND = {
 } as const;
 
 /** URL and body, in UTF-8. */
-function sizeOf({ url, body = '' }: MessageRequest): number {
+function sizeOf({ url, body = '' }: HttpRequest): number {
   return Buffer.byteLength(url) + Buffer.byteLength(body);
 }
 
@@ -180,10 +176,6 @@ export function testOf(topic: Topic, subject: string, stateId: number, at: strin
   return { ...topic.example(stateId, new Date(at)), subject };
 }
 
-export function preparedOf(id: string, subscription: ActiveSubscription): PreparedSubscription {
-  return preparedSubscription(subscription.content, receiversIn(id, subscription));
-}
-
 /** The attributes with amounts in another currency. */
 function converted({ attributes, amounts }: Occurrence, { to, convert }: Conversion): Attributes {
   const values = amounts.flatMap((name) => {
@@ -210,28 +202,20 @@ interface PreparedSubscription {
 /** By content: it is the same as long as nobody replaces the subscription. */
 const prepared = new WeakMap<SubscriptionContent, PreparedSubscription>();
 
-/** `receivers`: those of the subscription by their ids. */
-function preparedSubscription(
-  content: SubscriptionContent,
-  receivers: ReadonlyMap<string, Receiver>,
-): PreparedSubscription {
-  const known = prepared.get(content) ?? prepare(content, receivers);
-  prepared.set(content, known);
-  return known;
-}
-
-function prepare(
-  content: SubscriptionContent,
-  receivers: ReadonlyMap<string, Receiver>,
-): PreparedSubscription {
-  const enabled = [...receivers].filter(([, { disabled }]) => disabled !== true);
-  return {
+export function preparedOf(id: string, subscription: ActiveSubscription): PreparedSubscription {
+  const { content } = subscription;
+  const cached = prepared.get(content);
+  if (cached !== undefined) return cached;
+  const enabled = [...receiversIn(id, subscription)].filter(([, { disabled }]) => disabled !== true);
+  const one = {
     matches: filterOf(content),
     customised: customising(content),
     renderers: new Map(
       content.disabled === true ? [] : enabled.map(([id, receiver]) => [id, lazyRenderer(receiver)]),
     ),
   };
+  prepared.set(content, one);
+  return one;
 }
 
 function filterOf({ filter, siteId }: SubscriptionContent): (occurrence: Occurrence) => boolean {
@@ -293,7 +277,7 @@ export class ByteBudget {
 }
 
 /** A message as it is sent, or why it cannot be. */
-type RenderedMessage = { readonly request: MessageRequest } | { readonly unsendable: string };
+type RenderedMessage = { readonly request: HttpRequest } | { readonly unsendable: string };
 
 /** Renders the messages to a receiver. */
 interface Renderer {

@@ -283,7 +283,7 @@ export class DeliveryRunner {
       // If the lease has ended meanwhile, another process may have taken the partition after this one.
       if (taken === undefined || lease.term !== term) return undefined;
       return new OwnedPartition(number, { lease, term }, deliveries, taken, (one) =>
-        this.dispatcher.writerEvents(one),
+        this.dispatcher.writerCallbacks(one),
       );
     } catch (error) {
       await lease.release();

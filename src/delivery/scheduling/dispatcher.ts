@@ -25,7 +25,7 @@ import {
   withoutEffect,
   withoutRate,
 } from './outcome';
-import { type OwnedPartition, type WriterEvents } from './owned-partition';
+import { type OwnedPartition, type WriterCallbacks } from './owned-partition';
 import { type PartitionState } from './partition-state';
 import { type ReceiverState } from './receiver-state';
 import { type Recipients } from './recipients';
@@ -147,7 +147,7 @@ export class Dispatcher {
     switch (event.type) {
       case 'MessageDue': {
         // What had an outcome before it was read is not sent any more.
-        if (!isWanted(state, revision) && state.rest === undefined) return;
+        if (!isWanted(state, revision) && state.unreadFrom === undefined) return;
         const isFirst = isTestMessage(event);
         const isNext = isFirst || state.queue.size <= LIMITS.receiver;
         this.cache.add(revision, event.data, isNext, event.meta);
@@ -183,7 +183,7 @@ export class Dispatcher {
     });
   }
 
-  writerEvents(partition: OwnedPartition): WriterEvents {
+  writerCallbacks(partition: OwnedPartition): WriterCallbacks {
     return {
       durable: (outcomes) => {
         for (const outcome of outcomes) this.settle(partition, outcome);

@@ -9,8 +9,7 @@ import { type OwnedPartition } from './owned-partition';
 
 type Partitions = ReadonlyMap<number, OwnedPartition>;
 
-/** What the reader reports. */
-export interface MatchedEvents {
+export interface MatchedCallbacks {
   /** A partition has taken an event for a receiver; without an event: messages that it had left for later. */
   readonly taken: (partition: OwnedPartition, receiver: string, event?: RecordedEvent) => void;
   /** After each batch. */
@@ -39,7 +38,7 @@ export class MatchedReader {
     private readonly clock: Clock,
     private readonly log: EventLog,
     private readonly partitions: Partitions,
-    private readonly events: MatchedEvents,
+    private readonly callbacks: MatchedCallbacks,
   ) {}
 
   /** Why nothing new is read. */
@@ -90,22 +89,22 @@ export class MatchedReader {
   private async refillAll(): Promise<void> {
     const open = new Map<string, Refill>();
     for (const partition of this.partitions.values())
-      for (const { receiver, rest } of partition.state.short())
-        open.set(receiver, { partition, rest, found: [] });
+      for (const { receiver, unreadFrom } of partition.state.short())
+        open.set(receiver, { partition, unreadFrom, found: [] });
     if (open.size === 0) return;
-    const from = Math.min(...Array.from(open.values(), ({ rest }) => rest));
+    const from = Math.min(...Array.from(open.values(), ({ unreadFrom }) => unreadFrom));
     for await (const events of this.log.readStream(MATCHED, { from, batchSize: BATCH })) {
       for (const event of events) this.find(open, event);
       this.endRefills(open, events.at(-1)?.revision ?? from);
       if (open.size === 0) break;
     }
-    this.events.batch();
+    this.callbacks.batch();
   }
 
   private find(open: ReadonlyMap<string, Refill>, event: RecordedEvent): void {
     const receiver = event.type === 'MessageDue' ? receiverIn(event) : undefined;
     const refill = receiver === undefined ? undefined : open.get(receiver);
-    if (refill === undefined || event.revision < refill.rest) return;
+    if (refill === undefined || event.revision < refill.unreadFrom) return;
     if (refill.found.length < REFILL) refill.found.push(event.revision);
   }
 
@@ -115,7 +114,7 @@ export class MatchedReader {
       const isFull = found.length >= REFILL;
       if (!isFull && read < partition.state.matchedUpTo) continue;
       partition.state.refill(receiver, found, isFull ? (found.at(-1) ?? read) + 1 : undefined);
-      this.events.taken(partition, receiver);
+      this.callbacks.taken(partition, receiver);
       open.delete(receiver);
     }
   }
@@ -158,17 +157,17 @@ export class MatchedReader {
       if (receiver === undefined) continue;
       const partition = partitions.get(partitionOf(receiver));
       if (partition?.isLive !== isLive) continue;
-      if (takeMatched(partition.state, receiver, event)) this.events.taken(partition, receiver, event);
+      if (takeMatched(partition.state, receiver, event)) this.callbacks.taken(partition, receiver, event);
     }
     const last = events.at(-1)?.revision;
     if (last === undefined) return;
     for (const { state, isLive: isSo } of partitions.values()) if (isSo === isLive) state.reach(last);
-    this.events.batch();
+    this.callbacks.batch();
   }
 }
 
 interface Refill {
   readonly partition: OwnedPartition;
-  readonly rest: number;
+  readonly unreadFrom: number;
   readonly found: number[];
 }

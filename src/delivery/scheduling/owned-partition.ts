@@ -42,12 +42,12 @@ export class OwnedPartition {
     { lease, term }: { readonly lease: LeaseHolder; readonly term: number },
     log: EventLog,
     taken: TakenPartition,
-    eventsOf: (partition: OwnedPartition) => WriterEvents,
+    callbacksOf: (partition: OwnedPartition) => WriterCallbacks,
   ) {
     this.lease = lease;
     this.term = term;
     setMaxListeners(0, this.attempts.signal);
-    this.writer = new OutcomeWriter(lease.clock, log, number, taken, eventsOf(this), this.appends.signal);
+    this.writer = new OutcomeWriter(lease.clock, log, number, taken, callbacksOf(this), this.appends.signal);
   }
 
   get state(): PartitionState {
@@ -135,7 +135,7 @@ function isDeliveredManually({ redelivery, outcome }: Outcome): boolean {
   return redelivery !== undefined && outcome === 'delivered';
 }
 
-export interface WriterEvents {
+export interface WriterCallbacks {
   /** Outcomes are durable: applies them to the state. */
   readonly durable: (outcomes: readonly Outcome[]) => void;
   /** A snapshot of the state is made next. */
@@ -172,7 +172,7 @@ class OutcomeWriter {
     private readonly log: EventLog,
     private readonly partition: number,
     { state, revision }: TakenPartition,
-    private readonly events: WriterEvents,
+    private readonly callbacks: WriterCallbacks,
     private readonly signal: AbortSignal,
   ) {
     this.state = state;
@@ -218,7 +218,7 @@ class OutcomeWriter {
       if (!(await this.append(batch.map(({ event }) => event)))) return;
       const outcomes = batch.map(({ outcome }) => outcome);
       this.outcomes += outcomes.length;
-      this.events.durable(outcomes);
+      this.callbacks.durable(outcomes);
       if ((this.isSaveDue || this.isLongSinceSaved()) && !(await this.saveState())) return;
     }
   }
@@ -227,7 +227,7 @@ class OutcomeWriter {
     this.isSaveDue = false;
     this.outcomes = 0;
     this.savedUpTo = this.state.matchedUpTo;
-    this.events.saving();
+    this.callbacks.saving();
     for (const data of savePartition(this.state))
       if (!(await this.append([toNewEvent({ type: 'PartitionSaved', data }, this.clock.uuid())])))
         return false;
@@ -259,14 +259,14 @@ class OutcomeWriter {
       try {
         const stream = partitionStream(this.partition);
         this.revision = (await this.log.append(stream, this.revision, events)).revision;
-        if (!isFirst) this.events.trouble(undefined);
+        if (!isFirst) this.callbacks.trouble(undefined);
         return true;
       } catch (error) {
         if (!(error instanceof EngineUnavailable)) {
-          this.events.lost(error instanceof RevisionConflict ? undefined : error);
+          this.callbacks.lost(error instanceof RevisionConflict ? undefined : error);
           return false;
         }
-        this.events.trouble(error);
+        this.callbacks.trouble(error);
         await backoff.wait(this.signal);
       }
     }

@@ -39,9 +39,9 @@ export class PartitionState {
     if (revision <= this.matchedUpTo) return;
     this.matchedUpTo = revision;
     const state = this.receiver(receiver);
-    if (state.rest !== undefined) return;
+    if (state.unreadFrom !== undefined) return;
     const isLong = state.queue.size >= this.limits.receiver && this.queued >= this.limits.partition;
-    if (isLong) state.rest = revision;
+    if (isLong) state.unreadFrom = revision;
     else this.counting(state, () => state.take(revision));
   }
 
@@ -78,22 +78,22 @@ export class PartitionState {
     if (deadLetter !== undefined) this.deadLetters.set(deadLetter.id, deadLetter);
   }
 
-  /** Receivers whose queue has become short, so that the rest of their messages is to be read: from which revision. */
-  *short(): Generator<{ readonly receiver: string; readonly rest: number }> {
-    for (const [receiver, { rest, queue }] of this.receivers)
-      if (rest !== undefined && queue.size <= this.limits.receiver / 2) yield { receiver, rest };
+  /** Receivers whose queue has become short: the messages that are not in it are to be read. */
+  *short(): Generator<{ readonly receiver: string; readonly unreadFrom: number }> {
+    for (const [receiver, { unreadFrom, queue }] of this.receivers)
+      if (unreadFrom !== undefined && queue.size <= this.limits.receiver / 2) yield { receiver, unreadFrom };
   }
 
   /**
-   * Takes the messages of a receiver from its `rest` on, as far as they were read; `rest` is where to continue, if
-   * anywhere.
+   * Takes the messages of a receiver from its `unreadFrom` on, as far as they were read; `unreadFrom` is where to
+   * continue, if anywhere.
    */
-  refill(receiver: string, revisions: readonly number[], rest: number | undefined): void {
+  refill(receiver: string, revisions: readonly number[], unreadFrom: number | undefined): void {
     const state = this.receiver(receiver);
     this.counting(state, () => {
       for (const revision of revisions) state.take(revision);
     });
-    state.rest = rest;
+    state.unreadFrom = unreadFrom;
   }
 
   /** The message was deleted from the log: if it was still to be sent, it is a dead letter. */
@@ -157,6 +157,7 @@ interface SavedReceiver {
   readonly subjects?: Readonly<Record<string, string>>;
   /** For each: the revision of the redelivery, and that of its message. */
   readonly redeliveries?: string;
+  /** `unreadFrom` of its state. */
   readonly rest?: number;
   readonly health?: Health;
 }
@@ -212,7 +213,7 @@ function* saveReceivers({ receivers }: PartitionState): Generator<SavedReceiver>
 }
 
 function* saveReceiver(id: string, state: ReceiverState): Generator<SavedReceiver> {
-  const { rest, health, redeliveries, settled } = state;
+  const { unreadFrom: rest, health, redeliveries, settled } = state;
   yield { id, ...(rest === undefined ? {} : { rest }), ...(health === HEALTHY ? {} : { health }) };
   for (const slice of slicesOf([...state.queue])) yield { id, queue: ascending(slice) };
   for (const slice of slicesOf([...settled].sort((a, b) => a - b))) yield { id, settled: ascending(slice) };
@@ -247,7 +248,7 @@ function restoreReceiver(state: ReceiverState, saved: SavedReceiver): void {
     const subject = subjects[String(before)];
     state.retries.set(before, { attempt, next, ...(subject === undefined ? {} : { subject }) });
   }
-  if (rest !== undefined) state.rest = rest;
+  if (rest !== undefined) state.unreadFrom = rest;
   if (health !== undefined) state.health = health;
 }
 

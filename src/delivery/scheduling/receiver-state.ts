@@ -21,15 +21,15 @@ export class ReceiverState {
   /**
    * Messages from this revision on are not in the queue, since it is long: they are found by reading `matched` again.
    */
-  rest: number | undefined;
+  unreadFrom: number | undefined;
   /** Revisions that have an outcome, but have not been read yet in `matched`. */
   readonly settled = new Set<number>();
   health: Health = HEALTHY;
 
   /** It has nothing left to send. */
   get isDone(): boolean {
-    const { queue, retries, redeliveries, rest, settled } = this;
-    return queue.size + retries.size + redeliveries.size + settled.size === 0 && rest === undefined;
+    const { queue, retries, redeliveries, unreadFrom, settled } = this;
+    return queue.size + retries.size + redeliveries.size + settled.size === 0 && unreadFrom === undefined;
   }
 
   /** It is as if it had never been used. */
@@ -81,7 +81,7 @@ export class ReceiverState {
   }
 
   private isUnread(revision: number, matchedUpTo: number): boolean {
-    return revision > matchedUpTo || (this.rest !== undefined && revision >= this.rest);
+    return revision > matchedUpTo || (this.unreadFrom !== undefined && revision >= this.unreadFrom);
   }
 }
 

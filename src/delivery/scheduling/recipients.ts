@@ -19,7 +19,7 @@ import {
 } from '../../domain/subscriptions/subscription';
 
 /** What may be sent to a receiver, by its subscription: nothing if it is `gone`; if it is disabled, later. */
-type ReceiverStanding = 'active' | 'disabled by its owner' | 'disabled by the system' | 'gone';
+type RecipientState = 'active' | 'disabled by its owner' | 'disabled by the system' | 'gone';
 
 interface FollowedSubscription {
   /** Without its content: templates and filters may be megabytes, and sending needs none of them. */
@@ -41,7 +41,7 @@ interface KnownReceiver {
 const NO_CONTENT: SubscriptionContent = { filter: { stateIds: [] }, receivers: [] };
 
 /** What active subscriptions mean for sending, as of the events applied so far. */
-export class Standings {
+export class RecipientBook {
   private readonly all = new Map<string, FollowedSubscription>();
   /** Ids of all receivers, until a subscription changes. */
   private receivers: ReadonlySet<string> | undefined;
@@ -65,11 +65,11 @@ export class Standings {
     else if (before !== undefined && happened.type === 'BackfillsCancelled')
       this.all.set(id, { ...before, backfillsCancelled: event.position });
     else if (before !== undefined && state.content === NO_CONTENT) this.all.set(id, { ...before, state });
-    else this.all.set(id, known(id, state, event.position, before));
+    else this.all.set(id, followed(id, state, event.position, before));
   }
 
   /** `receiver`: its id. */
-  standingOf(subscriptionId: string, receiver: string): ReceiverStanding {
+  stateOf(subscriptionId: string, receiver: string): RecipientState {
     const subscription = this.all.get(subscriptionId);
     const known = subscription?.receivers.get(receiver);
     if (known === undefined || subscription === undefined) return 'gone';
@@ -115,7 +115,7 @@ export class Standings {
   }
 }
 
-function known(
+function followed(
   id: string,
   state: ActiveSubscription,
   position: Position,
@@ -140,7 +140,7 @@ function hashOf(text: string): string {
 
 /** Follows in the log what subscriptions mean for sending. */
 export class FollowedSubscriptions extends FollowedLog {
-  readonly book: Standings;
+  readonly book: RecipientBook;
 
   constructor(
     clock: Clock,
@@ -148,7 +148,7 @@ export class FollowedSubscriptions extends FollowedLog {
     signal: AbortSignal,
     report: (failure: unknown) => void = () => undefined,
   ) {
-    const book = new Standings();
+    const book = new RecipientBook();
     const apply = book.apply.bind(book);
     const prefixes = [SUBSCRIPTION_STREAMS, RATES_STREAM];
     super(clock, log, { prefixes, apply, subject: 'the list of subscriptions', report }, signal);
@@ -159,14 +159,14 @@ export class FollowedSubscriptions extends FollowedLog {
 /** The current state of all subscriptions. */
 type KnownSubscriptions = Pick<FollowedSubscriptions, 'position' | 'ready'> & {
   readonly book: Pick<
-    Standings,
+    RecipientBook,
     | 'allReceivers'
     | 'hasReceiver'
     | 'isCancelled'
     | 'ratesPublished'
     | 'renderedSince'
     | 'secretsOf'
-    | 'standingOf'
+    | 'stateOf'
   >;
 };
 
@@ -204,11 +204,11 @@ export class Recipients {
     redelivery?: number,
   ): Permission {
     const { book, position } = this.subscriptions;
-    const standing = book.standingOf(subscriptionId, receiver);
-    if (standing === 'gone') return about !== undefined && position < readFor(about) ? 'hold' : 'cancel';
+    const state = book.stateOf(subscriptionId, receiver);
+    if (state === 'gone') return about !== undefined && position < readFor(about) ? 'hold' : 'cancel';
     const isFirstOfBackfill = about?.made !== undefined && redelivery === undefined;
     if (isFirstOfBackfill && book.isCancelled(subscriptionId, about.cause)) return 'withdraw';
-    return standing === 'active' ? 'send' : 'hold';
+    return state === 'active' ? 'send' : 'hold';
   }
 
   /**

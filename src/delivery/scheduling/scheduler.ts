@@ -16,8 +16,8 @@ export interface ServedReceiver extends Occupant {
   subscriptionId: string | undefined;
   /** `Message.rendered` of the message that its host is of. */
   rendered: Position | undefined;
-  /** The rest that it has, and when that is over. */
-  rest: { readonly of: Health['rest']; readonly until: number };
+  /** When its rest `of` is over, by the monotonic clock (ms). */
+  restEnd: { readonly of: Health['rest']; readonly until: number };
   /** After a failure of ours, nothing is started before. */
   pausedUntil: number;
   /** When a timer wakes it, 0 if there is none. */
@@ -110,7 +110,7 @@ export class Scheduler {
       owner: 0,
       subscriptionId: undefined,
       rendered: undefined,
-      rest: { of: undefined, until: 0 },
+      restEnd: { of: undefined, until: 0 },
       pace: 'normal',
       inFlight: 0,
       late: 0,
@@ -317,17 +317,17 @@ export class Scheduler {
   private restsUntil(receiver: ServedReceiver, now: number): number | undefined {
     const { rest } = receiver.state.health;
     if (rest === undefined) return undefined;
-    if (receiver.rest.of !== rest) {
+    if (receiver.restEnd.of !== rest) {
       const ms = Math.min(this.parts.msUntil(rest.until), rest.ms);
-      receiver.rest = { of: rest, until: now + ms };
+      receiver.restEnd = { of: rest, until: now + ms };
     }
-    return receiver.rest.until;
+    return receiver.restEnd.until;
   }
 
   /** What is sent next is a probe, at once. */
   private endRest(receiver: ServedReceiver, now: number): void {
     const { rest } = receiver.state.health;
-    receiver.rest = { of: rest, until: now };
+    receiver.restEnd = { of: rest, until: now };
     if (rest !== undefined) receiver.lane.preferRedelivery();
     this.wake(receiver);
   }

@@ -2,7 +2,7 @@ import { types } from 'node:util';
 import { type IncomingHttpHeaders } from 'node:http';
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { NamedError } from '../../kernel/fault';
-import { type MessageRequest } from '../../domain/deliveries/delivery-events';
+import { type HttpRequest } from '../../domain/deliveries/delivery-events';
 import { UnresolvedName } from './dns';
 import { codeOf } from '../../kernel/unknown';
 import { version } from '../../../package.json';
@@ -11,7 +11,7 @@ import { version } from '../../../package.json';
 export interface Attempt {
   readonly id: string;
   readonly sequence: number;
-  readonly request: MessageRequest;
+  readonly request: HttpRequest;
   /** From 1. */
   readonly number: number;
   readonly secrets: readonly Uint8Array[];

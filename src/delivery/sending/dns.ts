@@ -44,7 +44,7 @@ interface KnownAddresses {
  */
 export class ReceiverNames {
   private queries: Resolver;
-  private readonly known = new Map<string, KnownAddresses>();
+  private readonly cached = new Map<string, KnownAddresses>();
   private readonly pending = new Map<string, Promise<KnownAddresses>>();
   /** The last name for which there were addresses. */
   private resolved: string | undefined;
@@ -64,7 +64,7 @@ export class ReceiverNames {
 
   /** At least one address. Raises `UnresolvedName`. */
   async addressesOf(name: string): Promise<readonly string[]> {
-    const known = this.known.get(name);
+    const known = this.cached.get(name);
     if (known !== undefined && this.clock.monotonic() < known.until) return known.addresses;
     let pending = this.pending.get(name);
     if (pending === undefined) {
@@ -90,8 +90,8 @@ export class ReceiverNames {
     const addresses = found.map(({ address }) => address);
     const ttl = Math.min(...found.map((one) => one.ttl * 1000));
     const known = { addresses, until: this.clock.monotonic() + Math.min(Math.max(ttl, LEAST_MS), MOST_MS) };
-    if (this.known.size >= MOST_NAMES) this.known.clear();
-    this.known.set(name, known);
+    if (this.cached.size >= MOST_NAMES) this.cached.clear();
+    this.cached.set(name, known);
     return known;
   }
 

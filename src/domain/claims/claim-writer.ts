@@ -71,10 +71,6 @@ export class ClaimWriter {
     this.ids = new Sequence(uuids, log, CLAIM);
   }
 
-  async load(id: number): Promise<StateAt<ClaimState>> {
-    return await load(this.log, claimDecider, id);
-  }
-
   /** Each claim with what its key is found to be. `owner`: the claim's own id, if it exists. */
   async withKeys<Claim extends { readonly claim: KeyFields; readonly owner?: number }>(
     claims: readonly Claim[],
@@ -184,14 +180,6 @@ export class ClaimWriter {
       }
     }
   }
-
-  async execute(
-    id: number,
-    command: Extract<ClaimCommand, { readonly do: 'rule' | 'screen' | 'autoApprove' | 'track' | 'withdraw' }>,
-    known?: StateAt<ClaimState>,
-  ): Promise<Written> {
-    return await execute(this.uuids, this.log, claimDecider, id, command, known);
-  }
 }
 
 const NEW_CLAIM: StateAt<ClaimState> = { state: claimDecider.initial, revision: NO_STREAM };
@@ -248,7 +236,7 @@ export function keyOf({ transactionDate, programId, eventId, orderNumber }: KeyF
 const TIME_OUT = 30_000;
 
 /** The claim that a key was reserved for: it has the key; it never can, or no longer does; or neither yet. */
-type Standing = 'holds it' | 'gone' | 'under way';
+type KeyState = 'holds it' | 'gone' | 'under way';
 
 /**
  * Reserves the keys of claims. Whatever races and whichever process is killed, a key identifies one claim at a time
@@ -276,8 +264,8 @@ export class ClaimKeys {
   /** Whether another claim than `owner` may have the key at `at`. */
   async isTaken(key: string, { state: reservation }: SeenKey, at: string, owner?: number): Promise<boolean> {
     if (reservation === undefined || reservation.owner === owner) return false;
-    const standing = await this.standingOf(key, reservation);
-    return standing === 'holds it' || (standing === 'under way' && !isOver(reservation, at));
+    const state = await this.keyStateOf(key, reservation);
+    return state === 'holds it' || (state === 'under way' && !isOver(reservation, at));
   }
 
   /** False if another claim has the key. `known` saves the first load. */
@@ -296,14 +284,14 @@ export class ClaimKeys {
 
   /** Whether the owner has lost the key: makes sure of it if the reservation has stayed unconfirmed for too long. */
   private async isGivenUp(key: string, reservation: Reservation, at: string): Promise<boolean> {
-    const standing = await this.standingOf(key, reservation);
-    if (standing !== 'under way') return standing === 'gone';
+    const state = await this.keyStateOf(key, reservation);
+    if (state !== 'under way') return state === 'gone';
     if (!isOver(reservation, at)) return false;
     await this.prevent(reservation, at);
-    return (await this.standingOf(key, reservation)) === 'gone';
+    return (await this.keyStateOf(key, reservation)) === 'gone';
   }
 
-  private async standingOf(key: string, reservation: Reservation): Promise<Standing> {
+  private async keyStateOf(key: string, reservation: Reservation): Promise<KeyState> {
     const { owner, batch } = reservation;
     const claim = await load(this.log, claimDecider, owner);
     if (claim.state.is === 'withdrawn') return 'gone';

@@ -5,7 +5,7 @@ import { AWAITING_APPROVAL, CANNOT_VALIDATE, type ScreenedStatusId, type Tracked
 import { DAY } from '../../wire/date';
 
 /** A transaction of the claim's advertiser with the order number of the claim, of any program and event. */
-export interface TrackedOrder {
+export interface OrderTransaction {
   readonly transactionId: string;
   readonly programId: number;
   readonly siteId: number;
@@ -16,10 +16,10 @@ export interface TrackedOrder {
 }
 
 /** What a claim is screened against. */
-export interface ScreeningOptions {
+export interface ScreeningParts {
   readonly directory: Pick<Directory, 'programs'>;
   /** Those with its order number; unavailable if the read model cannot be read. */
-  readonly orders: readonly TrackedOrder[] | 'unavailable';
+  readonly orders: readonly OrderTransaction[] | 'unavailable';
   readonly now: Date;
 }
 
@@ -30,19 +30,19 @@ export interface Claimed {
 }
 
 /** Screens a claim: the first row that applies is its status (`docs/decisions.md#c5`). */
-export function screen({ publisherId, claim }: Claimed, options: ScreeningOptions): Screening {
-  const { directory, orders, now } = options;
+export function screen({ publisherId, claim }: Claimed, parts: ScreeningParts): Screening {
+  const { directory, orders, now } = parts;
   const facts = factsOf(claim, directory, now);
   const wrong = RULES.find(([, applies]) => applies(facts));
   if (wrong !== undefined) return { statusId: wrong[0] };
   if (orders === 'unavailable') return { statusId: CANNOT_VALIDATE };
   const { programId, siteId } = claim;
-  const tracked = trackedOrder({ publisherId, programId, siteId }, orders);
-  return tracked === undefined ? awaiting(facts.program, now) : trackedAlready(tracked);
+  const tracked = findTracked({ publisherId, programId, siteId }, orders);
+  return tracked === undefined ? awaiting(facts.program, now) : trackedStatus(tracked);
 }
 
 /** The status of a claim whose order is tracked already. */
-export function trackedAlready({ statusId }: Tracked): {
+export function trackedStatus({ statusId }: AlreadyTracked): {
   readonly statusId: TrackedStatusId;
   readonly message?: string;
 } {
@@ -111,7 +111,7 @@ function mostFor({ orderValue }: ClaimContent, program: Program | undefined): nu
 type Relation = 'same site' | 'same publisher' | 'another publisher';
 
 /** In this order; of another publisher's transactions those that are accepted or pending. */
-const TRACKED: readonly (readonly [TrackedStatusId, Relation, readonly TrackedOrder['standing'][]])[] = [
+const TRACKED: readonly (readonly [TrackedStatusId, Relation, readonly OrderTransaction['standing'][]])[] = [
   [106, 'same site', ['accepted']],
   [107, 'same site', ['pending']],
   [109, 'same publisher', ['accepted']],
@@ -120,15 +120,15 @@ const TRACKED: readonly (readonly [TrackedStatusId, Relation, readonly TrackedOr
   [108, 'same site', ['refused']],
 ];
 
-type OrderOf = Pick<TrackedOrder, 'programId' | 'siteId'> & { readonly publisherId: number };
+type OrderOf = Pick<OrderTransaction, 'programId' | 'siteId'> & { readonly publisherId: number };
 
-interface Tracked {
+interface AlreadyTracked {
   readonly statusId: TrackedStatusId;
   readonly transactionId: string;
 }
 
 /** The transaction by which an order of this program and site is tracked already, and the status for it. */
-export function trackedOrder(of: OrderOf, orders: readonly TrackedOrder[]): Tracked | undefined {
+export function findTracked(of: OrderOf, orders: readonly OrderTransaction[]): AlreadyTracked | undefined {
   for (const [statusId, relation, standings] of TRACKED) {
     const found = orders.find(
       (order) =>
@@ -141,7 +141,7 @@ export function trackedOrder(of: OrderOf, orders: readonly TrackedOrder[]): Trac
   return undefined;
 }
 
-function relationOf({ publisherId, siteId }: OrderOf, order: TrackedOrder): Relation {
+function relationOf({ publisherId, siteId }: OrderOf, order: OrderTransaction): Relation {
   if (order.siteId === siteId) return 'same site';
   return order.publisherId === publisherId ? 'same publisher' : 'another publisher';
 }

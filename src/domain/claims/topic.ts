@@ -47,9 +47,9 @@ export const claimTopic: SubscriptionTopic = {
   attributes: ATTRIBUTES,
   occurrence: (event) => {
     const claimId = Number(event.stream.slice(CLAIM.length + 1));
-    return occurrenceOf(claimId, event as StatusEvent & ParsedEvent, event.revision + 1);
+    return statusOccurrence(claimId, event as StatusEvent & ParsedEvent, event.revision + 1);
   },
-  example: (statusId, now) => occurrenceOf(1, exampleOf(statusId as StatusId, now), 1),
+  example: (statusId, now) => statusOccurrence(1, exampleOf(statusId as StatusId, now), 1),
   service: {
     system: 'CLAIMS',
     module: 'claims/subscriptions',
@@ -70,7 +70,7 @@ export const claimTopic: SubscriptionTopic = {
   },
 };
 
-function occurrenceOf(claimId: number, event: StatusEvent, sequence: number): Occurrence {
+function statusOccurrence(claimId: number, event: StatusEvent, sequence: number): Occurrence {
   const { type, data } = inMemory(event);
   const { at, statusId, message, publisherId, advertiserId, currencyId = '', version, claim } = data;
   const { siteId, programId, eventId } = claim;

@@ -25,7 +25,7 @@ export const DELIVERY_STREAMS: readonly string[] = [
 ];
 
 /** The exact bytes that are sent, except for what changes with each attempt: time, signature and number. */
-export interface MessageRequest {
+export interface HttpRequest {
   readonly method: 'GET' | 'POST';
   /** `sentUrl`; in older events the text before it is normalised, maybe with a fragment. */
   readonly url: string;
@@ -63,7 +63,7 @@ export interface Message extends OfReceiver {
   /** When it was made, if it is of a backfill: long after `at`. Its request is made when it is sent. */
   readonly made?: string | undefined;
   /** Absent: it cannot be sent, for this reason, or waits for a rate. */
-  readonly request?: MessageRequest;
+  readonly request?: HttpRequest;
   readonly unsendable?: string;
   /** It could not be rendered, or was not since there were too many: a redelivery renders it. */
   readonly renderable?: true;

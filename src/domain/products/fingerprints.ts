@@ -169,15 +169,15 @@ export class Fingerprints {
   }
 
   static fromColumns(columns: FingerprintColumns): Fingerprints {
-    const prints = new Fingerprints(IdTable.fromColumns(columns.ends, columns.bytes));
-    prints.contents = columns.contents;
-    prints.posted = columns.posted;
-    prints.prices = columns.prices;
-    prints.currencies = columns.currencies;
-    prints.flags = columns.flags;
-    prints.listed = columns.flags.reduce((sum, flag) => sum + flag, 0);
-    prints.indexPosted();
-    return prints;
+    const one = new Fingerprints(IdTable.fromColumns(columns.ends, columns.bytes));
+    one.contents = columns.contents;
+    one.posted = columns.posted;
+    one.prices = columns.prices;
+    one.currencies = columns.currencies;
+    one.flags = columns.flags;
+    one.listed = columns.flags.reduce((sum, flag) => sum + flag, 0);
+    one.indexPosted();
+    return one;
   }
 
   private reserve(size: number): void {

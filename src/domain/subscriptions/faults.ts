@@ -32,7 +32,7 @@ export const conversionFaultTable = {
   attribute: ['CON_440', 400, 'Attribute name not accepted'],
   unknownTransaction: ['CON_500', 404, 'Transaction does not exist'],
   alreadyReported: ['CON_510', 409, 'Transaction was reported with other content'],
-  noSuchMove: ['CON_520', 409, 'Transaction cannot make this transition in its state'],
+  noSuchTransition: ['CON_520', 409, 'Transaction cannot make this transition in its state'],
   unknownReceiver: ['CON_530', 404, 'Subscription has no such receiver'],
   unknownDelivery: ['CON_540', 404, 'Subscription has no such message'],
   ambiguous: ['CON_550', 409, 'legacyTransactionId names several transactions'],

@@ -40,7 +40,7 @@ export type Trigger =
   | 'deleted'
   | 'paid';
 
-interface Move {
+interface Transition {
   readonly from: StateName;
   readonly on: Trigger;
   readonly to: StateName;
@@ -49,7 +49,7 @@ interface Move {
 /**
  * The rows of Document 2, States and transitions, and four that are not shown there (`docs/decisions.md#t5`).
  */
-export const MOVES = [
+export const TRANSITIONS = [
   { from: 'Tracked', on: 'fails validation', to: 'Invalid' },
   { from: 'Tracked', on: 'program is paused', to: 'Paused' },
   { from: 'Tracked', on: 'event has a pending period', to: 'Pending' },
@@ -66,11 +66,11 @@ export const MOVES = [
   { from: 'Pending_Approved', on: 'deleted', to: 'Deleted' },
   { from: 'Tracked_Approved', on: 'paid', to: 'Paid' },
   { from: 'Pending_Approved', on: 'paid', to: 'Paid' },
-] as const satisfies readonly Move[];
+] as const satisfies readonly Transition[];
 
-/** The state that a trigger moves to; undefined where the table has no such move. */
-export function targetOf(from: StateName, on: Trigger): StateName | undefined {
-  return MOVES.find((move) => move.from === from && move.on === on)?.to;
+/** The state that a trigger leads to; undefined where the table has no such transition. */
+export function nextState(from: StateName, on: Trigger): StateName | undefined {
+  return TRANSITIONS.find((one) => one.from === from && one.on === on)?.to;
 }
 
 const IDS = Object.fromEntries(Object.entries(STATES).map(([id, { name }]) => [name, Number(id)]));

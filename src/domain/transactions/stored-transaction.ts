@@ -76,12 +76,12 @@ export const AFTER_APPROVAL: ReadonlySet<TransactionEvent['type']> = new Set([
 
 /** When the system has to end the pending period, in epoch ms; undefined in other states. */
 export function dueOf(stored: StoredTransaction): number | undefined {
-  const period = stored.messageTypeId === stateIdOf('Pending') ? periodOf(stored) : undefined;
+  const period = stored.messageTypeId === stateIdOf('Pending') ? storedPeriod(stored) : undefined;
   return period && endOf(period);
 }
 
 /** The pending period, once there was one. */
-export function periodOf({ autoApproveDate, autoDenyDate }: StoredTransaction): Period | undefined {
+export function storedPeriod({ autoApproveDate, autoDenyDate }: StoredTransaction): Period | undefined {
   if (autoDenyDate !== undefined) return { autoDenyDate };
   return autoApproveDate === undefined ? undefined : { autoApproveDate };
 }

@@ -25,9 +25,12 @@ export const transactionTopic: SubscriptionTopic = {
   occurrence: (event) => {
     const { stream, revision } = event;
     const stored = storedAfter(undefined, event as TransactionEvent & ParsedEvent, revision);
-    return occurrenceOf({ ...stored, transactionId: stream.slice(TRANSACTION.length + 1) }, revision + 1);
+    return transitionOccurrence(
+      { ...stored, transactionId: stream.slice(TRANSACTION.length + 1) },
+      revision + 1,
+    );
   },
-  example: (stateId, now) => occurrenceOf(exampleOf(stateId as StateId, now), 1),
+  example: (stateId, now) => transitionOccurrence(exampleOf(stateId as StateId, now), 1),
   service: {
     system: 'CONVERSIONS',
     module: 'conversions',
@@ -50,7 +53,7 @@ export const transactionTopic: SubscriptionTopic = {
   },
 };
 
-function occurrenceOf(listed: ListedTransaction, sequence: number): Occurrence {
+function transitionOccurrence(listed: ListedTransaction, sequence: number): Occurrence {
   const { transactionId, messageTypeId, transaction, changed } = listed;
   const { advertiserId, publisherId, programId, siteId, eventId, eventTypeId, currencyId } = transaction;
   let attributes: Attributes | undefined;

@@ -7,7 +7,7 @@ import {
   RULING_REASONS,
   stateIdOf,
   type StateName,
-  targetOf,
+  nextState,
   type Trigger,
 } from './states';
 import {
@@ -129,7 +129,7 @@ export type KnownTransaction = Exclude<TransactionState, { readonly name: 'Unkno
 export const transactionDecider: Decider<TransactionCommand, TransactionState, TransactionEvent> = {
   category: TRANSACTION,
   initial: { name: 'Unknown' },
-  // Of what is before Pending only the report matters, and no ruling is before it: no move leads back.
+  // Of what is before Pending only the report matters, and no ruling is before it: no transition leads back.
   supersedes: ({ type }) => STATE_OF[type] === 'Pending',
   decide: (command, state) => decide(command, state).map(stored),
   evolve(state, event) {
@@ -234,7 +234,7 @@ function unchanged(
   const stored = { ...postedValues(transaction), deniedReasonId, paymentId };
   const differing = differences([...Object.keys(amendments), ...Object.keys(named)], sent, stored);
   if (differing.length === 0) return [];
-  throw fault.noSuchMove(
+  throw fault.noSuchTransition(
     `the transaction is ${name} (${stateIdOf(name)}), where nothing can be changed: ${differing.join('; ')}`,
   );
 }
@@ -259,7 +259,7 @@ function leave(
 ): readonly TransactionEvent[] {
   const reasons = failuresOf(from, transaction, surroundings);
   const data = { at, transaction };
-  switch (targetOf(from, triggerOf(from, reasons, surroundings))) {
+  switch (nextState(from, triggerOf(from, reasons, surroundings))) {
     case 'Invalid':
       return [{ type: 'TransactionInvalidated', data: { ...data, reasons } }];
     case 'Paused':
@@ -286,7 +286,7 @@ function isOver(at: string, { name, period }: KnownTransaction): boolean {
 }
 
 function endPeriod({ at }: CommandTo<'endPeriod'>, state: KnownTransaction): readonly TransactionEvent[] {
-  return 'autoDenyDate' in periodOf(state)
+  return 'autoDenyDate' in knownPeriod(state)
     ? [deleted({ do: 'deny', at, reason: AUTO_DENIED }, state)]
     : [pendingApproved({ do: 'approve', at, reason: AUTO_APPROVED }, state)];
 }
@@ -311,31 +311,31 @@ function pendingApproved(
   { do: action, at, reason, amendments, terms }: CommandTo<'approve' | 'deny' | 'delete'>,
   state: KnownTransaction,
 ): TransactionEvent {
-  requireMove(state, 'approved');
+  requireTransition(state, 'approved');
   const transaction = amendedBy(state.transaction, amendments, terms);
   const ruling = { pendingStatusDateChanged: at, deniedReasonId: reason ?? RULING_REASONS[action].otherwise };
-  return { type: 'TransactionPendingApproved', data: { at, transaction, ...periodOf(state), ...ruling } };
+  return { type: 'TransactionPendingApproved', data: { at, transaction, ...knownPeriod(state), ...ruling } };
 }
 
 function deleted(
   { do: action, at, reason }: CommandTo<'approve' | 'deny' | 'delete'>,
   state: KnownTransaction,
 ): TransactionEvent {
-  requireMove(state, action === 'deny' ? 'denied' : 'deleted');
+  requireTransition(state, action === 'deny' ? 'denied' : 'deleted');
   const { transaction, period } = state;
   const ruling = { pendingStatusDateChanged: at, deniedReasonId: reason ?? RULING_REASONS[action].otherwise };
   return { type: 'TransactionDeleted', data: { at, transaction, ...period, ...ruling } };
 }
 
 function invalidated(state: KnownTransaction, at: string, reasons: readonly string[]): TransactionEvent {
-  requireMove(state, 'fails validation', 'invalidated');
+  requireTransition(state, 'fails validation', 'invalidated');
   return { type: 'TransactionInvalidated', data: { at, transaction: state.transaction, reasons } };
 }
 
 function pay(command: CommandTo<'pay'>, state: KnownTransaction): readonly TransactionEvent[] {
   if (state.name === 'Paid') return unchanged(command, state);
   const { at, paymentId } = command;
-  requireMove(state, 'paid');
+  requireTransition(state, 'paid');
   return [{ type: 'TransactionPaid', data: { at, transaction: state.transaction, paymentId } }];
 }
 
@@ -355,23 +355,23 @@ function amend(
         postedValues(state.transaction),
       ),
     );
-  return [{ type: 'TransactionAmended', data: { at, transaction, ...periodOf(state) } }];
+  return [{ type: 'TransactionAmended', data: { at, transaction, ...knownPeriod(state) } }];
 }
 
 /** `action`: what the message calls it. */
-function requireMove(state: KnownTransaction, on: Trigger, action: string = on): void {
-  if (targetOf(state.name, on) === undefined) throw refused(state, action);
+function requireTransition(state: KnownTransaction, on: Trigger, action: string = on): void {
+  if (nextState(state.name, on) === undefined) throw refused(state, action);
 }
 
 function refused({ name }: KnownTransaction, action: string, differing: readonly string[] = []): Error {
   const details = differing.map((one) => `; ${one}`).join('');
-  return fault.noSuchMove(
+  return fault.noSuchTransition(
     `the transaction is ${name} (${stateIdOf(name)}): it cannot be ${action} in this state${details}`,
   );
 }
 
 /** A transaction has its period since it was Pending. */
-function periodOf({ period }: KnownTransaction): Period {
+function knownPeriod({ period }: KnownTransaction): Period {
   if (period === undefined) throw new Error('a pending transaction without a period');
   return period;
 }

@@ -10,16 +10,16 @@ import { type Caller } from '../../network/organisations';
 import { type AsOf, type BegunAsOf, dropAsOf, listAsOf, UnknownAsOf } from '../../projector/as-of';
 import { Clock } from '../../runtime/clock';
 import { csvKeys, searchKeys } from '../../services/products/keys';
-import { productOperations } from '../../services/products/operations';
-import { ProductParts, ProductQueries } from '../../services/products/product.queries';
+import { productApi } from '../../services/products/api';
+import { ProductSettings, ProductQueries } from '../../services/products/product.queries';
 import { foundProducts } from '../../services/products/products.controller';
 import { listKeys as transactionKeys, totalsKeys } from '../../services/transactions/keys';
-import { transactionOperations } from '../../services/transactions/operations';
+import { transactionApi } from '../../services/transactions/api';
 import { TransactionQueries } from '../../services/transactions/transaction.queries';
-import { voucherOperations } from '../../services/vouchers/operations';
+import { voucherApi } from '../../services/vouchers/api';
 import {
   listKeys as voucherKeys,
-  VoucherParts,
+  VoucherSettings,
   VoucherQueries,
 } from '../../services/vouchers/voucher.queries';
 import { operationsById, type Shape } from '../../wire/api/description';
@@ -134,24 +134,24 @@ export const asOfOperations = operationsById({
     mayConflict: true,
     summary: 'Search products for operators',
     description: PAST,
-    example: { ...productOperations.searchProducts.example, asOf: 'first', publisher: 11 },
-    answer: productOperations.searchProducts.answer,
-    sends: productOperations.searchProducts.sends,
+    example: { ...productApi.searchProducts.example, asOf: 'first', publisher: 11 },
+    answer: productApi.searchProducts.answer,
+    sends: productApi.searchProducts.sends,
   },
   listVouchersAsOf: {
     mayConflict: true,
     summary: 'List vouchers for operators',
     description: PAST,
     example: { asOf: 'first', publisher: 11 },
-    answer: voucherOperations.listVouchers.answer,
-    sends: voucherOperations.listVouchers.sends,
+    answer: voucherApi.listVouchers.answer,
+    sends: voucherApi.listVouchers.sends,
   },
   listTransactionsAsOf: {
     mayConflict: true,
     summary: 'List transactions for operators',
     description: `${PAST} Without an organisation, those of all.`,
     example: { asOf: 'first', pageSize: 3 },
-    answer: transactionOperations.listTransactions.answer,
+    answer: transactionApi.listTransactions.answer,
     sends: PAGE_HEADERS,
   },
   totalTransactionsAsOf: {
@@ -159,8 +159,8 @@ export const asOfOperations = operationsById({
     summary: 'Sum up transactions for operators',
     description:
       'As the totals of conversions; with `asOf` as they were at that time. Without an organisation, of all transactions.',
-    example: { ...transactionOperations.totalTransactions.example, publisher: 11 },
-    answer: transactionOperations.totalTransactions.answer,
+    example: { ...transactionApi.totalTransactions.example, publisher: 11 },
+    answer: transactionApi.totalTransactions.answer,
   },
 });
 
@@ -178,8 +178,8 @@ export class AsOfController implements OnModuleDestroy {
     private readonly log: EventLog,
     private readonly store: ReadStore,
     private readonly clock: Clock,
-    private readonly products: ProductParts,
-    private readonly vouchers: VoucherParts,
+    private readonly products: ProductSettings,
+    private readonly vouchers: VoucherSettings,
     private readonly views: PastViews,
     private readonly follower: FollowedDirectory,
     private readonly actions: OperatorActions,

@@ -8,7 +8,7 @@ import { ReadStore } from '../../kernel/read-store';
 import { FollowedDirectory } from '../../network/follower';
 import { type Caller } from '../../network/organisations';
 import { OrderSearch } from '../../processes/order-search';
-import { CLAIMS } from '../../services/claims/operations';
+import { CLAIMS } from '../../services/claims/api';
 import { operationsById } from '../../wire/api/description';
 import { type Keys, type KeyTable, INTEGER, TEXT } from '../../wire/keys/keys';
 import { atLeast, PAGE_HEADERS, sizeKey, sizeOf } from '../../wire/keys/pages';

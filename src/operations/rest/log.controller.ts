@@ -1,7 +1,7 @@
 import { Controller, Get, type OnModuleDestroy } from '@nestjs/common';
 import { QueuedAnswer, StreamedAnswer } from '../../http/answer';
 import { ApiOperation, MatrixKeys, Produces, Roles } from '../../http/decorators';
-import { HttpOptions } from '../../http/service';
+import { HttpParts } from '../../http/service';
 import { EventLog } from '../../kernel/event-log';
 import { Clock } from '../../runtime/clock';
 import { httpFaults } from '../../wire/api/errors';
@@ -107,7 +107,7 @@ export class LogController implements OnModuleDestroy {
   constructor(
     private readonly log: EventLog,
     private readonly clock: Clock,
-    private readonly options: HttpOptions,
+    private readonly options: HttpParts,
   ) {}
 
   /** A stop does not wait for reads of the log. */

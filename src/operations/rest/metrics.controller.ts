@@ -3,7 +3,7 @@ import { StreamedAnswer } from '../../http/answer';
 import { ApiOperation, Produces, Roles } from '../../http/decorators';
 import { FailureCounts } from '../../http/failure-filter';
 import { RequestMetrics } from '../../http/request-metrics';
-import { HttpOptions } from '../../http/service';
+import { HttpParts } from '../../http/service';
 import { type MetricFamily } from '../../runtime/metrics';
 import { operationsById } from '../../wire/api/description';
 import { text } from '../../wire/record/kinds';
@@ -34,7 +34,7 @@ export const metricsOperations = operationsById({
 export class MetricsController {
   constructor(
     private readonly metrics: Metrics,
-    private readonly options: HttpOptions,
+    private readonly options: HttpParts,
     requests: RequestMetrics,
     failures: FailureCounts,
   ) {

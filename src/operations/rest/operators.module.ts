@@ -4,8 +4,8 @@ import { FailureCounts } from '../../http/failure-filter';
 import { anyDeliveriesController } from '../../services/subscriptions/deliveries.controller';
 import { EventLog } from '../../kernel/event-log';
 import { ReadStore } from '../../kernel/read-store';
-import { ProductParts } from '../../services/products/product.queries';
-import { VoucherParts } from '../../services/vouchers/voucher.queries';
+import { ProductSettings } from '../../services/products/product.queries';
+import { VoucherSettings } from '../../services/vouchers/voucher.queries';
 import { PastViews } from '../as-of';
 import { Clock } from '../../runtime/clock';
 import { ActionsController, OperatorActions } from './actions.controller';
@@ -82,7 +82,7 @@ export class OperatorsModule {
   static with(
     { readiness, metrics }: { readonly readiness: Readiness; readonly metrics: Metrics },
     sql: AnswerSql,
-    parts: ProductParts & VoucherParts & BackupPlace & ProjectionParts & ServerPlace,
+    parts: ProductSettings & VoucherSettings & BackupPlace & ProjectionParts & ServerPlace,
   ): DynamicModule {
     return {
       module: OperatorsModule,
@@ -123,8 +123,8 @@ export class OperatorsModule {
           inject: [EventLog, ReadStore, Clock],
         },
         { provide: BackupPlace, useValue: parts },
-        { provide: ProductParts, useValue: parts },
-        { provide: VoucherParts, useValue: parts },
+        { provide: ProductSettings, useValue: parts },
+        { provide: VoucherSettings, useValue: parts },
         { provide: ProjectionParts, useValue: parts },
         { provide: ServerPlace, useValue: parts },
       ],

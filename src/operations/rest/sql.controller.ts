@@ -1,7 +1,7 @@
 import { Controller, Get, Inject, type OnModuleDestroy } from '@nestjs/common';
 import { StreamedAnswer } from '../../http/answer';
 import { ApiOperation, MatrixKeys, Produces, Roles } from '../../http/decorators';
-import { HttpOptions } from '../../http/service';
+import { HttpParts } from '../../http/service';
 import { httpFaults, notResponding } from '../../wire/api/errors';
 import { operationsById } from '../../wire/api/description';
 import { type Keys, type KeyTable, TEXT } from '../../wire/keys/keys';
@@ -44,7 +44,7 @@ export class SqlController implements OnModuleDestroy {
 
   constructor(
     @Inject(SQL) private readonly answer: AnswerSql,
-    private readonly options: HttpOptions,
+    private readonly options: HttpParts,
   ) {}
 
   /** A stop does not wait for statements. */

@@ -24,7 +24,7 @@ import {
   UPDATE_FORMATS,
 } from './claims-body';
 import { ClaimCommands } from './commands';
-import { claimSchemas, claimOperations as operations } from './operations';
+import { claimSchemas, claimApi as api } from './api';
 import {
   type OutputCheck,
   type OutputClaim,
@@ -46,7 +46,7 @@ class ClaimsController {
   ) {}
 
   @Post()
-  @ApiOperation(operations.createClaims)
+  @ApiOperation(api.createClaims)
   @Roles(['publisher'])
   async create(@CurrentCaller() caller: Caller, @Body() body: PostedBody): Promise<Answer> {
     const posted = await postedList('claims', body, CLAIM_FORMATS, postedClaim);
@@ -54,24 +54,24 @@ class ClaimsController {
   }
 
   @Post('check')
-  @ApiOperation(operations.checkClaims)
+  @ApiOperation(api.checkClaims)
   @Roles(['publisher'])
   async check(@CurrentCaller() caller: Caller, @Body() body: PostedBody): Promise<Answer> {
     const posted = await postedList('claims', body, CLAIM_FORMATS, postedClaim);
     const screenings = await this.commands.check(posted, caller);
-    return Answer.of(operations.checkClaims, screenings.map(toCheck));
+    return Answer.of(api.checkClaims, screenings.map(toCheck));
   }
 
   @Get()
-  @ApiOperation(operations.listClaims)
+  @ApiOperation(api.listClaims)
   @Roles(['advertiser', 'publisher'])
   @Produces(['json', 'xml', 'csv'])
   list(@CurrentCaller() caller: Caller, @MatrixKeys(listKeys) keys: Keys<typeof listKeys>): ListAnswer {
-    return ListAnswer.of(operations.listClaims, (query) => this.queries.list(keys, caller, query), keys);
+    return ListAnswer.of(api.listClaims, (query) => this.queries.list(keys, caller, query), keys);
   }
 
   @Delete(':id')
-  @ApiOperation(operations.deleteClaim)
+  @ApiOperation(api.deleteClaim)
   @Roles(['publisher'])
   async delete(
     @CurrentCaller() caller: Caller,
@@ -82,10 +82,10 @@ class ClaimsController {
   }
 
   @Get(':id/versions')
-  @ApiOperation(operations.listClaimVersions)
+  @ApiOperation(api.listClaimVersions)
   @Roles(['advertiser', 'publisher'])
   versions(@CurrentCaller() caller: Caller, @Param('id') sent: string): ListAnswer {
-    return ListAnswer.of(operations.listClaimVersions, async (query) => ({
+    return ListAnswer.of(api.listClaimVersions, async (query) => ({
       items: await this.queries.versions(claimIdIn(sent), caller, query),
     }));
   }
@@ -108,7 +108,7 @@ class ClaimUpdatesController {
   constructor(private readonly commands: ClaimCommands) {}
 
   @Post()
-  @ApiOperation(operations.updateClaims)
+  @ApiOperation(api.updateClaims)
   @Roles(['advertiser', 'publisher'])
   async update(@CurrentCaller() caller: Caller, @Body() body: PostedBody): Promise<Answer> {
     const isRuling = caller.kind === 'advertiser';
@@ -129,13 +129,13 @@ class LegacyClaimsController {
   ) {}
 
   @Get('claims')
-  @ApiOperation(operations.listLegacyClaims)
+  @ApiOperation(api.listLegacyClaims)
   @Roles(['advertiser'])
   list(
     @CurrentCaller() caller: Caller,
     @MatrixKeys(legacyListKeys) keys: Keys<typeof legacyListKeys>,
   ): ListAnswer {
-    return ListAnswer.of(operations.listLegacyClaims, async (query) => {
+    return ListAnswer.of(api.listLegacyClaims, async (query) => {
       const { items, ...page } = await this.queries.list(keys, caller, query);
       return { items: legacy(items), ...page };
     });
@@ -143,7 +143,7 @@ class LegacyClaimsController {
 
   /** Success is an empty error list (Document 3, Errors). */
   @Post('claimUpdates')
-  @ApiOperation(operations.updateLegacyClaims)
+  @ApiOperation(api.updateLegacyClaims)
   @Roles(['advertiser'])
   async update(@CurrentCaller() caller: Caller, @Body() body: PostedBody): Promise<Answer> {
     const posted = await postedList('claimUpdates', body, UPDATE_FORMATS, postedLegacyRuling);
@@ -167,17 +167,17 @@ const LEGACY = ALL.filter(({ statusId }) => statusId <= LAST_LEGACY_STATUS);
 @Controller('/1.0')
 class ClaimStatusesController {
   @Get('claimStatuses')
-  @ApiOperation(operations.listClaimStatuses)
+  @ApiOperation(api.listClaimStatuses)
   @Roles(['advertiser', 'publisher'])
   list(): Answer {
-    return Answer.of(operations.listClaimStatuses, ALL);
+    return Answer.of(api.listClaimStatuses, ALL);
   }
 
   @Get('uts/claimStatuses')
-  @ApiOperation(operations.listLegacyClaimStatuses)
+  @ApiOperation(api.listLegacyClaimStatuses)
   @Roles(['advertiser'])
   listLegacy(): Answer {
-    return Answer.of(operations.listLegacyClaimStatuses, LEGACY);
+    return Answer.of(api.listLegacyClaimStatuses, LEGACY);
   }
 }
 

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { programFacts, type Screening } from '../../domain/claims/claim';
+import { claimDecider, programFacts, type Screening } from '../../domain/claims/claim';
 import {
   checkClaims,
   type CheckedClaim,
@@ -29,6 +29,7 @@ import { type Claimed } from '../../domain/claims/screening';
 import { CANNOT_VALIDATE } from '../../domain/claims/statuses';
 import { Clock } from '../../runtime/clock';
 import { VisibleWrites } from '../../http/visible-writes';
+import { execute, load } from '../../kernel/decider';
 import { type Position } from '../../kernel/event';
 import { EventLog } from '../../kernel/event-log';
 import { Fault } from '../../kernel/fault';
@@ -44,7 +45,7 @@ interface Visible {
   readonly position: Position;
 }
 
-interface FiledClaims extends Visible {
+interface CreatedClaims extends Visible {
   readonly ids: readonly number[];
 }
 
@@ -64,7 +65,7 @@ export class ClaimCommands {
   private readonly inMemory = new FairQueue(IN_MEMORY);
 
   constructor(
-    log: EventLog,
+    private readonly log: EventLog,
     private readonly search: OrderSearch,
     private readonly follower: FollowedDirectory,
     private readonly clock: Clock,
@@ -74,7 +75,7 @@ export class ClaimCommands {
   }
 
   /** Files claims of a publisher, all of them or none. Raises all faults (`docs/decisions.md#c3`). */
-  async create(posted: PostedList, caller: ClaimsCaller): Promise<FiledClaims> {
+  async create(posted: PostedList, caller: ClaimsCaller): Promise<CreatedClaims> {
     const claims = await this.checkedItems(posted, caller, checkClaims);
     return await this.inTurn(caller, claims, async () => {
       const now = this.clock.now();
@@ -147,7 +148,7 @@ export class ClaimCommands {
         return others.length > 0 ? others : faults;
       });
       return await this.each(loaded, ({ claimId, command, known }) =>
-        this.writer.execute(claimId, command, known),
+        execute(this.clock, this.log, claimDecider, claimId, command, known),
       );
     });
   }
@@ -155,10 +156,11 @@ export class ClaimCommands {
   /** Deletes a claim of a publisher (Document 3, Moves that are shown). */
   async delete(claimId: number, version: number, caller: ClaimsCaller): Promise<Visible> {
     requirePublisher(caller);
-    const known = await this.writer.load(claimId);
+    const known = await load(this.log, claimDecider, claimId);
     ownClaim(claimId, known.state, caller);
     const at = this.clock.now().toISOString();
-    const withdrawn = await this.writer.execute(claimId, { do: 'withdraw', at, version }, known);
+    const command = { do: 'withdraw', at, version } as const;
+    const withdrawn = await execute(this.clock, this.log, claimDecider, claimId, command, known);
     return { position: await this.visible.after([withdrawn]) };
   }
 
@@ -222,9 +224,9 @@ export class ClaimCommands {
   private async inTurn<Result>(
     { organisationId }: ClaimsCaller,
     list: readonly unknown[],
-    execute: () => Promise<Result>,
+    work: () => Promise<Result>,
   ): Promise<Result> {
-    return await this.inMemory.run(String(organisationId), execute, { weight: Math.max(1, list.length) });
+    return await this.inMemory.run(String(organisationId), work, { weight: Math.max(1, list.length) });
   }
 
   /** The updates, each with the present state of its claim. */
@@ -236,7 +238,7 @@ export class ClaimCommands {
       return { ...update, isRepeated };
     });
     return await inParallel(wanted, AT_ONCE, async (update) => {
-      return { ...update, known: await this.writer.load(update.claimId) };
+      return { ...update, known: await load(this.log, claimDecider, update.claimId) };
     });
   }
 

@@ -156,7 +156,7 @@ const NOTHING: FeedCounts = { products: 0, posted: [], within: new Map() };
 
 /** Counts the products of feeds. Counts are cached until the feed or the category tree changes. */
 export class CountedFeeds {
-  private readonly known = new Map<number, { readonly key: string; readonly counts: Promise<FeedCounts> }>();
+  private readonly cached = new Map<number, { readonly key: string; readonly counts: Promise<FeedCounts> }>();
 
   constructor(
     private readonly store: ReadStore,
@@ -171,15 +171,15 @@ export class CountedFeeds {
 
   private async countedFeed({ feedId, key, stored, version }: FeedState): Promise<CountedFeed> {
     if (stored === undefined) return { feedId, counts: NOTHING };
-    const known = this.known.get(feedId);
+    const known = this.cached.get(feedId);
     const counts = known?.key === key ? known.counts : this.count(feedId, key);
     return { feedId, counts: await counts, ...(version === undefined ? {} : { version }) };
   }
 
   private count(feedId: number, key: string): Promise<FeedCounts> {
     const counts = this.tally(feedId);
-    this.known.set(feedId, { key, counts });
-    counts.catch(() => this.known.delete(feedId));
+    this.cached.set(feedId, { key, counts });
+    counts.catch(() => this.cached.delete(feedId));
     return counts;
   }
 

@@ -79,7 +79,7 @@ export function toOutput(offers: readonly [Offer, ...Offer[]], view: OutputView)
     ),
     ...optional,
     groupingId: groupingIdOf(product.identifiers, first.id),
-    offers: offers.map((offer) => toOffer(offer, view)),
+    offers: offers.map((offer) => toOutputOffer(offer, view)),
   };
 }
 
@@ -101,7 +101,7 @@ function toCategory(
   return category;
 }
 
-function toOffer(offer: Offer, view: OutputView): OutputOffer {
+function toOutputOffer(offer: Offer, view: OutputView): OutputOffer {
   const { directory, caller } = view;
   const { id, feedId, sourceProductId, price, modified, product } = offer;
   const feed = directory.feed(feedId);
@@ -117,7 +117,7 @@ function toOffer(offer: Offer, view: OutputView): OutputOffer {
         url: product.productUrl,
       })
     : product.productUrl;
-  const prices = pricesOf(offer, view);
+  const prices = outputPrices(offer, view);
   const currency = (feed && directory.currencyOf(feed)) ?? '';
   const toPastPrice = ([minor, since, , then = '']: PriceSince): PastPrice => ({
     price: { value: formatPrice(minor), currency: then === '' ? currency : then },
@@ -138,7 +138,7 @@ function toOffer(offer: Offer, view: OutputView): OutputOffer {
 }
 
 /** Prices as of the offer's own version, the first one its own even if the history does not have it yet. */
-function pricesOf(
+function outputPrices(
   { id, position, price, currency, modified }: Offer,
   { pastPrices, prices }: OutputView,
 ): readonly PriceSince[] | undefined {

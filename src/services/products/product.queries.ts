@@ -46,7 +46,7 @@ import {
 } from '../../network/visibility';
 
 /** The settings that answers depend on. */
-export abstract class ProductParts {
+export abstract class ProductSettings {
   abstract readonly vendor: string;
   /** Without a slash at the end. */
   abstract readonly trackerUrl: string;
@@ -82,7 +82,7 @@ export class ProductQueries {
   constructor(
     private readonly store: ReadStore,
     private readonly follower: DirectoryView,
-    private readonly parts: ProductParts,
+    private readonly settings: ProductSettings,
   ) {}
 
   /** Document 1, Search products. */
@@ -100,10 +100,10 @@ export class ProductQueries {
     const view: OutputView = {
       directory,
       caller,
-      trackerUrl: this.parts.trackerUrl,
+      trackerUrl: this.settings.trackerUrl,
       sourceProductUrl: keys.sourceproducturl.includes(true),
       dates,
-      pastPrices: keys.priceHistory === true ? 'all' : PRESENT_PRICES[this.parts.priceHistory],
+      pastPrices: keys.priceHistory === true ? 'all' : PRESENT_PRICES[this.settings.priceHistory],
     };
     const nextCursor = next && searchCursors.write(keys, next);
     const facets = keys.facets && (await this.facets(criteria, keys.facets, query));
@@ -159,7 +159,7 @@ export class ProductQueries {
   private feedsToSearch({ fid }: SearchKeys, caller: Caller): readonly FeedDefinition[] {
     const { directory } = this.follower;
     if (fid.length > 0) return [...new Set(fid)].map((id) => ownFeed(directory, caller, id));
-    if (this.parts.searchAllFeeds) return directory.feedsOf(caller);
+    if (this.settings.searchAllFeeds) return directory.feedsOf(caller);
     throw fault.parametersMissing('fid is missing: /1.0/products;fid=…');
   }
 

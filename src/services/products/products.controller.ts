@@ -52,11 +52,11 @@ import {
 } from './keys';
 import { type ProductLoader } from './load/load-feed';
 import { type LoadedFeed, Loader, type LoadRequest, type LoadResult } from './load/loader';
-import { productOperations as operations, productSchemas } from './operations';
+import { productApi as api, productSchemas } from './api';
 import {
   ownFeed,
   PRESENT_PRICES,
-  ProductParts,
+  ProductSettings,
   ProductQueries,
   productVisibility,
   type SearchResult,
@@ -70,20 +70,20 @@ class ProductsController {
   constructor(
     private readonly commands: ProductCommands,
     private readonly queries: ProductQueries,
-    private readonly parts: ProductParts,
+    private readonly settings: ProductSettings,
     private readonly clock: Clock,
   ) {}
 
   @Get()
-  @ApiOperation(operations.searchProducts)
+  @ApiOperation(api.searchProducts)
   @Roles(['advertiser', 'publisher'])
   @Produces(['json', 'xml', 'csv'])
   search(@CurrentCaller() caller: Caller, @MatrixKeys(searchKeys) keys: SearchKeys): ListAnswer {
-    return foundProducts(keys, this.parts, (query) => this.queries.search(keys, caller, query));
+    return foundProducts(keys, this.settings, (query) => this.queries.search(keys, caller, query));
   }
 
   @Post()
-  @ApiOperation(operations.loadProducts)
+  @ApiOperation(api.loadProducts)
   @Roles(['advertiser'])
   async post(
     @CurrentCaller() caller: Caller,
@@ -106,7 +106,7 @@ class ProductsController {
   }
 
   @Delete()
-  @ApiOperation(operations.deleteProducts)
+  @ApiOperation(api.deleteProducts)
   @Roles(['advertiser'])
   async delete(
     @CurrentCaller() caller: Caller,
@@ -127,7 +127,7 @@ function refuseInCsv(keys: SearchKeys): void {
 
 export function foundProducts(
   keys: SearchKeys,
-  { vendor }: Pick<ProductParts, 'vendor'>,
+  { vendor }: Pick<ProductSettings, 'vendor'>,
   search: (query: QueryOptions) => Promise<SearchResult>,
 ): ListAnswer {
   const style = csvStyleOf(keys);
@@ -195,11 +195,11 @@ class DownloadsController {
     private readonly plans: DownloadPlans,
     private readonly rendered: RenderedFeeds,
     private readonly states: FeedStates,
-    private readonly parts: ProductParts,
+    private readonly settings: ProductSettings,
   ) {}
 
   @Get()
-  @ApiOperation(operations.downloadFeed)
+  @ApiOperation(api.downloadFeed)
   @Roles(['advertiser', 'publisher'])
   @Produces(['json', 'xml', 'csv'])
   download(@CurrentCaller() caller: Caller, @MatrixKeys(downloadKeys) keys: DownloadKeys): StreamedAnswer {
@@ -207,7 +207,7 @@ class DownloadsController {
     const csv = csvStyleOf(keys);
     const page = pageOf(keys);
     const { format, compress, since } = keys;
-    const details = { format, gzip: compress === 'gz', leastRate: this.parts.downloadRate };
+    const details = { format, gzip: compress === 'gz', leastRate: this.settings.downloadRate };
     return new StreamedAnswer(async (wanted) => {
       if (since !== undefined && wanted.view.format === 'csv')
         throw fault.illegalValue('since: allowed for JSON and XML only, the format is csv');
@@ -216,11 +216,11 @@ class DownloadsController {
         caller,
         format: wanted.view.format,
         pretty: wanted.view.pretty,
-        vendor: this.parts.vendor,
-        trackerUrl: this.parts.trackerUrl,
+        vendor: this.settings.vendor,
+        trackerUrl: this.settings.trackerUrl,
         dates: keys.dateOutputFormat ?? 'epoch',
         sourceProductUrl: keys.sourceproducturl === true,
-        pastPrices: keys.priceHistory === true ? 'all' : PRESENT_PRICES[this.parts.priceHistory],
+        pastPrices: keys.priceHistory === true ? 'all' : PRESENT_PRICES[this.settings.priceHistory],
         csv,
         flatten: keys.csvFlattenFields === true,
         ...(since === undefined ? {} : { since }),
@@ -230,7 +230,7 @@ class DownloadsController {
   }
 
   @Get('lastUpdated')
-  @ApiOperation(operations.getLastUpdated)
+  @ApiOperation(api.getLastUpdated)
   @Roles(['advertiser', 'publisher'])
   async lastUpdated(
     @CurrentCaller() caller: Caller,
@@ -241,7 +241,7 @@ class DownloadsController {
     const version = state?.version;
     // In UTC and without an offset (`docs/decisions.md#p19`).
     const lastUpdatedTime = version === undefined ? null : new Date(version.at).toISOString().slice(0, -1);
-    return Answer.of(operations.getLastUpdated, { feedIds: [id], lastUpdatedTime });
+    return Answer.of(api.getLastUpdated, { feedIds: [id], lastUpdatedTime });
   }
 
   /** Counts the download, unless nothing is sent (`docs/decisions.md#p18`), and starts to send it. */
@@ -284,21 +284,21 @@ class FeedsController {
     private readonly queries: FeedQueries,
     private readonly store: ReadStore,
     private readonly follower: FollowedDirectory,
-    private readonly parts: ProductParts,
+    private readonly settings: ProductSettings,
   ) {}
 
   @Get('productCategories')
-  @ApiOperation(operations.getCategoryTree)
+  @ApiOperation(api.getCategoryTree)
   @Roles(['advertiser', 'publisher'])
   categories(
     @CurrentCaller() caller: Caller,
     @MatrixKeys(categoryKeys) { language }: Keys<typeof categoryKeys>,
   ): QueuedAnswer {
-    return QueuedAnswer.of(operations.getCategoryTree, () => this.queries.categoryTrees(caller, language));
+    return QueuedAnswer.of(api.getCategoryTree, () => this.queries.categoryTrees(caller, language));
   }
 
   @Get('categoryMappings')
-  @ApiOperation(operations.listCategoryMappings)
+  @ApiOperation(api.listCategoryMappings)
   @Roles(['advertiser'])
   mappings(
     @CurrentCaller() caller: Caller,
@@ -310,7 +310,7 @@ class FeedsController {
   }
 
   @Get('productFeeds')
-  @ApiOperation(operations.listFeeds)
+  @ApiOperation(api.listFeeds)
   @Roles(['publisher'])
   feeds(
     @CurrentCaller() caller: Caller,
@@ -320,7 +320,7 @@ class FeedsController {
   }
 
   @Get('productFeeds/:feedId')
-  @ApiOperation(operations.getFeed)
+  @ApiOperation(api.getFeed)
   @Roles(['publisher'])
   feed(
     @CurrentCaller() caller: Caller,
@@ -335,7 +335,7 @@ class FeedsController {
 
   /** Why publishers see a product, or not (`docs/decisions.md#x110`). */
   @Get('products/visibility')
-  @ApiOperation(operations.getVisibility)
+  @ApiOperation(api.getVisibility)
   @Roles(['advertiser'])
   visibility(
     @CurrentCaller() caller: Caller,
@@ -343,7 +343,7 @@ class FeedsController {
   ): QueuedAnswer {
     const { directory } = this.follower;
     const feed = ownFeed(directory, caller, fid);
-    return QueuedAnswer.of(operations.getVisibility, (query) =>
+    return QueuedAnswer.of(api.getVisibility, (query) =>
       productVisibility(
         { store: this.store, directory },
         { feed, sourceProductId },
@@ -355,7 +355,7 @@ class FeedsController {
 
   /** Results of the last posts to a feed (`docs/decisions.md#p30`). */
   @Get('products/imports')
-  @ApiOperation(operations.listImports)
+  @ApiOperation(api.listImports)
   @Roles(['advertiser'])
   imports(@CurrentCaller() caller: Caller, @MatrixKeys(feedKey) { fid }: Keys<typeof feedKey>): ListAnswer {
     const { id } = ownFeed(this.follower.directory, caller, fid);
@@ -369,7 +369,7 @@ class FeedsController {
     const asked = feeds.filter(
       (feed) => programIds.length === 0 || feed.programIds.some((id) => programIds.includes(id)),
     );
-    const { vendor } = this.parts;
+    const { vendor } = this.settings;
     return new QueuedAnswer(async () => {
       const list = await this.queries.list(asked);
       return new Answer({ json: () => list, xml: () => toXmlFeeds(list, vendor) });
@@ -404,7 +404,7 @@ interface LoadingParts {
 
 @Module({})
 export class ProductsModule {
-  static with(parts: ProductParts, { loader, downloads, counter }: LoadingParts): DynamicModule {
+  static with(settings: ProductSettings, { loader, downloads, counter }: LoadingParts): DynamicModule {
     return {
       module: ProductsModule,
       controllers: [ProductsController, DownloadsController, FeedsController],
@@ -412,7 +412,7 @@ export class ProductsModule {
         ProductCommands,
         ProductQueries,
         FeedQueries,
-        { provide: ProductParts, useValue: parts },
+        { provide: ProductSettings, useValue: settings },
         { provide: Loader, useValue: loader },
         {
           provide: FeedRefusals,

@@ -53,7 +53,7 @@ const MESSAGE = {
 } as const;
 
 /** Operations on the messages of a subscription (`docs/decisions.md#n14`). */
-export function deliveryOperations(topic: SubscriptionTopic) {
+export function deliveryApi(topic: SubscriptionTopic) {
   const { typeName: name, prefix } = topic;
   const list = shape(
     `${prefix}Deliveries`,
@@ -122,7 +122,7 @@ export function deliveryOperations(topic: SubscriptionTopic) {
 }
 
 export function deliveriesController(topic: SubscriptionTopic): Type<object> {
-  const operations = deliveryOperations(topic);
+  const api = deliveryApi(topic);
 
   @Controller(topic.path)
   @Roles(SUBSCRIBERS)
@@ -134,46 +134,46 @@ export function deliveriesController(topic: SubscriptionTopic): Type<object> {
     ) {}
 
     @Get(':id/receivers')
-    @ApiOperation(operations.receivers)
+    @ApiOperation(api.receivers)
     receivers(@Wanted(topic) which: Which): QueuedAnswer {
-      return QueuedAnswer.of(operations.receivers, () => this.queries.receivers(which));
+      return QueuedAnswer.of(api.receivers, () => this.queries.receivers(which));
     }
 
     @Get(':id/deliveries')
-    @ApiOperation(operations.deliveries)
+    @ApiOperation(api.deliveries)
     list(
       @Wanted(topic) which: Which,
       @MatrixKeys(namedFor(topic, deliveryKeys)) sent: DeliveryKeys,
     ): ListAnswer {
       const keys = namedAsTransactions(topic, sent);
-      return ListAnswer.of(operations.deliveries, (query) => this.queries.list(which, keys, query));
+      return ListAnswer.of(api.deliveries, (query) => this.queries.list(which, keys, query));
     }
 
     @Get(':id/deliveries/:messageId')
-    @ApiOperation(operations.delivery)
+    @ApiOperation(api.delivery)
     one(@Wanted(topic) which: Which, @Param('messageId') messageId: string): QueuedAnswer {
-      return QueuedAnswer.of(operations.delivery, async () =>
+      return QueuedAnswer.of(api.delivery, async () =>
         namedFor(topic, await this.queries.one(which, messageId)),
       );
     }
 
     @Post(':id/deliveries/:messageId/redeliver')
-    @ApiOperation(operations.redeliver)
+    @ApiOperation(api.redeliver)
     async redeliver(@Wanted(topic) which: Which, @Param('messageId') messageId: string): Promise<Answer> {
       const { delivery, position } = await this.commands.redeliver(which, messageId);
-      return Answer.of(operations.redeliver, namedFor(topic, delivery), { position, status: 202 });
+      return Answer.of(api.redeliver, namedFor(topic, delivery), { position, status: 202 });
     }
 
     @Post(':id/redeliveries')
-    @ApiOperation(operations.redeliverAll)
+    @ApiOperation(api.redeliverAll)
     async redeliverAll(@Wanted(topic) which: Which, @Body() body: PostedBody): Promise<Answer> {
       const posted = await objectIn(body, POSTED_REDELIVERIES);
       const { position, ...answer } = await this.commands.redeliverAll(which, posted);
-      return Answer.of(operations.redeliverAll, answer, { status: 202, position });
+      return Answer.of(api.redeliverAll, answer, { status: 202, position });
     }
 
     @Delete(':id/redeliveries')
-    @ApiOperation(operations.cancelAll)
+    @ApiOperation(api.cancelAll)
     async cancelAll(@Wanted(topic) which: Which): Promise<Answer> {
       return Answer.none(await this.subscriptions.change(which, 'cancelRedeliveries'), 200);
     }
@@ -216,7 +216,7 @@ type AnyDeliveryKeys = Keys<typeof anyDeliveryKeys>;
 type AnyReceiverKeys = Keys<typeof anyReceiverKeys>;
 
 /** The messages of all subscriptions, for operators (`docs/decisions.md#n14`). */
-export const anyDeliveryOperations = operationsById({
+export const anyDeliveryApi = operationsById({
   listAnyDeliveries: {
     summary: 'List the messages of all subscriptions',
     description: 'Newest first, as long as they are kept; without what is sent.',
@@ -250,9 +250,9 @@ export function anyDeliveriesController(unusable: MakeFault): Type<object> {
     ) {}
 
     @Get('deliveries')
-    @ApiOperation(anyDeliveryOperations.listAnyDeliveries)
+    @ApiOperation(anyDeliveryApi.listAnyDeliveries)
     deliveries(@MatrixKeys(anyDeliveryKeys) keys: AnyDeliveryKeys): ListAnswer {
-      return ListAnswer.of(anyDeliveryOperations.listAnyDeliveries, async (query) => {
+      return ListAnswer.of(anyDeliveryApi.listAnyDeliveries, async (query) => {
         const { organisationId, subscriptionId, receiverId, state, pageSize: requested } = keys;
         const selected = selectedIn(keys);
         const criteria = {
@@ -273,9 +273,9 @@ export function anyDeliveriesController(unusable: MakeFault): Type<object> {
     }
 
     @Get('receivers')
-    @ApiOperation(anyDeliveryOperations.listAnyReceivers)
+    @ApiOperation(anyDeliveryApi.listAnyReceivers)
     receivers(@MatrixKeys(anyReceiverKeys) keys: AnyReceiverKeys): ListAnswer {
-      return ListAnswer.of(anyDeliveryOperations.listAnyReceivers, async (query) => {
+      return ListAnswer.of(anyDeliveryApi.listAnyReceivers, async (query) => {
         const { organisationId, subscriptionId, pageSize: requested } = keys;
         const criteria = { organisationId: given(organisationId), subscriptionId: given(subscriptionId) };
         const size = sizeOf('pageSize', requested, unusable, RECEIVERS);

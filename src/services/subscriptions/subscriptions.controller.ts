@@ -51,7 +51,7 @@ const RECEIVER = {
 } as const;
 
 /** Document 2, Endpoints, Subscriptions; beyond it `docs/decisions.md#n14`. */
-export function subscriptionOperations(topic: SubscriptionTopic) {
+export function subscriptionApi(topic: SubscriptionTopic) {
   const { typeName: name, subject } = topic;
   const listed = listedSubscription(topic);
   const one = shape(name, listed, 'subscription');
@@ -158,7 +158,7 @@ export const Wanted = createParamDecorator((topic: SubscriptionTopic, context): 
 
 /** The controller of subscriptions to a topic (Document 2, Endpoints, Subscriptions; `docs/decisions.md#n14`). */
 export function subscriptionsController(topic: SubscriptionTopic): Type<object> {
-  const operations = subscriptionOperations(topic);
+  const api = subscriptionApi(topic);
   const check = new SubscriptionCheck(topic);
 
   @Controller(topic.path)
@@ -171,21 +171,21 @@ export function subscriptionsController(topic: SubscriptionTopic): Type<object> 
     ) {}
 
     @Get()
-    @ApiOperation(operations.list)
+    @ApiOperation(api.list)
     list(@CurrentCaller() caller: Caller): ListAnswer {
-      return ListAnswer.of(operations.list, async (query) => ({
+      return ListAnswer.of(api.list, async (query) => ({
         items: await this.queries.list(topic, caller, query),
       }));
     }
 
     @Get(':id')
-    @ApiOperation(operations.get)
+    @ApiOperation(api.get)
     one(@Wanted(topic) which: Which): QueuedAnswer {
-      return QueuedAnswer.of(operations.get, () => this.queries.one(which));
+      return QueuedAnswer.of(api.get, () => this.queries.one(which));
     }
 
     @Post()
-    @ApiOperation(operations.create)
+    @ApiOperation(api.create)
     async create(@CurrentCaller() caller: Caller, @Body() body: PostedBody): Promise<Answer> {
       const posted = await this.posted(body);
       const { subscriptionId, subscription, position } = await this.commands.create(
@@ -195,49 +195,49 @@ export function subscriptionsController(topic: SubscriptionTopic): Type<object> 
         body.repeatable,
       );
       const created = toOutput(topic, subscriptionId, subscription.content);
-      return Answer.of(operations.create, created, { status: 201, position });
+      return Answer.of(api.create, created, { status: 201, position });
     }
 
     @Put(':id')
-    @ApiOperation(operations.replace)
+    @ApiOperation(api.replace)
     async replace(
       @Wanted(topic) which: Which & { readonly caller: Caller },
       @Body() body: PostedBody,
     ): Promise<Answer> {
       const { subscription, position } = await this.commands.replace(which, await this.posted(body));
-      return Answer.of(operations.replace, toOutput(topic, which.id, subscription.content), { position });
+      return Answer.of(api.replace, toOutput(topic, which.id, subscription.content), { position });
     }
 
     @Delete(':id')
-    @ApiOperation(operations.delete)
+    @ApiOperation(api.delete)
     async delete(@Wanted(topic) which: Which): Promise<Answer> {
       return Answer.none(await this.commands.change(which, 'delete'), 200);
     }
 
     @Get(':id/secret')
-    @ApiOperation(operations.secret)
+    @ApiOperation(api.secret)
     secret(@Wanted(topic) which: Which): QueuedAnswer {
-      return QueuedAnswer.of(operations.secret, () => this.queries.secret(which), { headers: NO_STORE });
+      return QueuedAnswer.of(api.secret, () => this.queries.secret(which), { headers: NO_STORE });
     }
 
     @Post(':id/secret/rotations')
-    @ApiOperation(operations.rotate)
+    @ApiOperation(api.rotate)
     async rotate(@Wanted(topic) which: Which): Promise<Answer> {
       const { subscription, position } = await this.commands.change(which, 'rotateSecret');
-      return Answer.of(operations.rotate, this.queries.secretOf(which.id, subscription), {
+      return Answer.of(api.rotate, this.queries.secretOf(which.id, subscription), {
         position,
         headers: NO_STORE,
       });
     }
 
     @Post(':id/receivers/:receiverId/enable')
-    @ApiOperation(operations.enable)
+    @ApiOperation(api.enable)
     async enable(@Wanted(topic) which: Which, @Param('receiverId') receiver: string): Promise<Answer> {
       return Answer.none(await this.receivers.enable(which, receiver));
     }
 
     @Post(':id/receivers/:receiverId/test')
-    @ApiOperation(operations.test)
+    @ApiOperation(api.test)
     async test(
       @CurrentCaller() caller: Caller,
       @Wanted(topic) which: Which,
@@ -255,7 +255,7 @@ export function subscriptionsController(topic: SubscriptionTopic): Type<object> 
       const isGone = (): boolean => body.isStopping || reply.raw.destroyed;
       const tested = await this.receivers.test(which, receiver, { stateId, isGone });
       const { answer, isOver, position } = tested;
-      return Answer.of(operations.test, answer, { position, status: isOver ? 200 : 202 });
+      return Answer.of(api.test, answer, { position, status: isOver ? 200 : 202 });
     }
 
     /** The posted subscription. Unknown fields are named in a header, whatever else is wrong. */

@@ -3,7 +3,7 @@ import { VisibleWrites } from '../../http/visible-writes';
 import { backfillController, BackfillCommands, backfillOperations } from './backfills';
 import { SubscriptionCommands, Subscriptions } from './commands';
 import { RedeliveryCommands } from './deliveries.commands';
-import { deliveriesController, deliveryOperations } from './deliveries.controller';
+import { deliveriesController, deliveryApi } from './deliveries.controller';
 import { DeliveryQueries } from './deliveries.queries';
 import { explainController, explainOperations, ExplainQueries } from './explain';
 import { conversionFaults as fault, conversionFaultTable } from '../../domain/subscriptions/faults';
@@ -13,7 +13,7 @@ import { TOPICS } from '../../domain/topics';
 import { defineService, type Service } from '../../http/service';
 import { type OperationText } from '../../wire/api/description';
 import { schemaFiles } from '../../wire/record/document';
-import { subscriptionOperations, subscriptionsController } from './subscriptions.controller';
+import { subscriptionApi, subscriptionsController } from './subscriptions.controller';
 import { ReceiverCommands } from './receivers.commands';
 import { SubscriptionParts, SubscriptionQueries } from './subscription.queries';
 
@@ -21,8 +21,8 @@ type Operations = Readonly<Record<string, OperationText>>;
 
 export function messageOperations(topic: SubscriptionTopic): Operations {
   return {
-    ...subscriptionOperations(topic),
-    ...deliveryOperations(topic),
+    ...subscriptionApi(topic),
+    ...deliveryApi(topic),
     ...explainOperations(topic),
     ...backfillOperations(topic),
   };

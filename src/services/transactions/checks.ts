@@ -27,7 +27,7 @@ interface CheckParts {
 }
 
 /** Without its time, which is that of the append. */
-type ReportOrder = Omit<Extract<TransactionCommand, { readonly do: 'report' }>, 'at'>;
+type ReportCommand = Omit<Extract<TransactionCommand, { readonly do: 'report' }>, 'at'>;
 
 type ReportedEvent = Program['events'][number];
 type FoundReport = FoundIn<typeof postedTransaction>;
@@ -47,7 +47,7 @@ const PROBLEMS = {
 } as const;
 
 /** Checks a report, JSON or XML alike. Raises everything that is wrong as `Faults`. */
-export function checkReport(posted: unknown, parts: CheckParts): ReportOrder {
+export function checkReport(posted: unknown, parts: CheckParts): ReportCommand {
   if (!isPosted(posted)) throw fault.content(wrong('a transaction', posted, 'an object'));
   const refusals = new Refusals(PROBLEMS);
   const found = readReport(posted, refusals);
@@ -168,7 +168,7 @@ function checkCommission(
 
 type PostedFacts = Omit<PostedOf<typeof postedTransaction>, 'validate'>;
 
-interface Surrounding {
+interface CompletedBy {
   readonly program: Program;
   readonly event: ReportedEvent;
   readonly site: SiteDefinition;
@@ -176,7 +176,7 @@ interface Surrounding {
 }
 
 /** With what the report leaves to the directory. */
-function completed(posted: PostedFacts, { program, event, site, now }: Surrounding): TransactionFacts {
+function completed(posted: PostedFacts, { program, event, site, now }: CompletedBy): TransactionFacts {
   const { orderValue = 0 } = posted;
   return {
     advertiserId: program.organisationId,
@@ -198,10 +198,10 @@ export interface Transition {
   /** At least one of both. */
   readonly transactionId?: string | undefined;
   readonly legacyTransactionId?: string | undefined;
-  readonly request: PostedMove;
+  readonly request: PostedTransition;
 }
 
-type PostedMove = PostedOf<typeof postedTransition>;
+type PostedTransition = PostedOf<typeof postedTransition>;
 
 const readTransition = recordReader(postedTransition);
 
@@ -234,11 +234,11 @@ export function checkTransition(
   if (amended.length > 0 && action !== undefined && action !== 'amend' && action !== 'approve')
     refusals.refuse('unusable', `${amended.join(', ')}: expected only where action is amend or approve`);
   checkReportInfo(found.reportInfo, refusals);
-  const request = complete<PostedMove>(found, refusals);
+  const request = complete<PostedTransition>(found, refusals);
   return { transactionId, legacyTransactionId, request };
 }
 
-function checkReason(action: PostedMove['action'], reason: DeniedReasonId, refusals: Refusals): void {
+function checkReason(action: PostedTransition['action'], reason: DeniedReasonId, refusals: Refusals): void {
   const reasons =
     action in RULING_REASONS ? RULING_REASONS[action as keyof typeof RULING_REASONS] : undefined;
   if (reasons === undefined)
@@ -253,7 +253,7 @@ function checkReason(action: PostedMove['action'], reason: DeniedReasonId, refus
 
 /** The command for a transaction in this state. `at` is an ISO 8601 instant. */
 export function transitionCommand(
-  { action, deniedReasonId, paymentId = 0, ...request }: PostedMove,
+  { action, deniedReasonId, paymentId = 0, ...request }: PostedTransition,
   state: KnownTransaction,
   directory: Directory,
   at: string,

@@ -89,7 +89,7 @@ export class TransactionCommands {
   }
 
   /** Requests transitions (`docs/decisions.md#t5`). */
-  async move(posted: readonly unknown[], caller: TransactionCaller): Promise<CommandResults> {
+  async transition(posted: readonly unknown[], caller: TransactionCaller): Promise<CommandResults> {
     // All are found before the first one is executed, so that those for one transaction keep their order.
     const found: (TransitionOf | { readonly faults: readonly Fault[] })[] = [];
     const named: NamedBefore = new Map();
@@ -100,7 +100,7 @@ export class TransactionCommands {
     });
     return await this.each(caller, found, async (item) => {
       if ('faults' in item) throw new Faults(item.faults);
-      return await this.mutex.runExclusive(item.transactionId, () => this.moveOne(item, caller));
+      return await this.mutex.runExclusive(item.transactionId, () => this.transitionOne(item, caller));
     });
   }
 
@@ -170,19 +170,19 @@ export class TransactionCommands {
     const named =
       before.get(legacyTransactionId) ?? transactionsWith(this.log, programs, legacyTransactionId);
     before.set(legacyTransactionId, named);
-    const own = (await named).filter(({ advertiserId }) => mayMove(caller, advertiserId));
+    const own = (await named).filter(({ advertiserId }) => mayChange(caller, advertiserId));
     const only = onlyOne(legacyTransactionId, own);
     if (only === undefined) throw notFound(legacyTransactionId);
     return { request, transactionId: only.transactionId };
   }
 
-  private async moveOne(
+  private async transitionOne(
     { transactionId, request }: TransitionOf,
     caller: TransactionCaller,
   ): Promise<RecordedAt> {
     const known = await load(this.log, transactionDecider, transactionId);
     const { state } = known;
-    if (state.name === 'Unknown' || !mayMove(caller, state.transaction.advertiserId))
+    if (state.name === 'Unknown' || !mayChange(caller, state.transaction.advertiserId))
       throw notFound(transactionId);
     const at = this.clock.now().toISOString();
     const command = transitionCommand(request, state, this.follower.directory, at);
@@ -199,6 +199,6 @@ function notFound(id: string): Fault {
   return fault.unknownTransaction(`${id}: your programs have no such transaction`);
 }
 
-function mayMove({ kind, organisationId }: TransactionCaller, advertiserId: number): boolean {
+function mayChange({ kind, organisationId }: TransactionCaller, advertiserId: number): boolean {
   return kind === 'operator' || organisationId === advertiserId;
 }

@@ -23,6 +23,7 @@ import { type List, type RecordKind } from '../../wire/record/record';
 import { postedFromXml } from '../../wire/xml/posted';
 import { parseXml } from '../../wire/xml/read';
 import { type CommandResults, TransactionCommands } from './commands';
+import { transactionApi as api } from './api';
 import {
   dateKeys,
   type HistoryKeys,
@@ -32,7 +33,6 @@ import {
   totalsKeys,
   type TransactionListKeys,
 } from './keys';
-import { transactionOperations as operations } from './operations';
 import { TransactionQueries } from './transaction.queries';
 
 /** Most bytes of one posted item, and of a list. */
@@ -49,58 +49,48 @@ class TransactionsController {
   ) {}
 
   @Get()
-  @ApiOperation(operations.listTransactions)
+  @ApiOperation(api.listTransactions)
   @Produces(['json', 'xml', 'csv'])
   list(@CurrentCaller() caller: Caller, @MatrixKeys(listKeys) keys: TransactionListKeys): ListAnswer {
-    return ListAnswer.of(
-      operations.listTransactions,
-      (query) => this.queries.list(keys, caller, query),
-      keys,
-    );
+    return ListAnswer.of(api.listTransactions, (query) => this.queries.list(keys, caller, query), keys);
   }
 
   @Get('totals')
-  @ApiOperation(operations.totalTransactions)
+  @ApiOperation(api.totalTransactions)
   @Produces(['json', 'xml', 'csv'])
   totals(@CurrentCaller() caller: Caller, @MatrixKeys(totalsKeys) keys: TotalsKeys): ListAnswer {
-    return ListAnswer.of(
-      operations.totalTransactions,
-      (query) => this.queries.totals(keys, caller, query),
-      keys,
-    );
+    return ListAnswer.of(api.totalTransactions, (query) => this.queries.totals(keys, caller, query), keys);
   }
 
   @Get(':id')
-  @ApiOperation(operations.getTransaction)
+  @ApiOperation(api.getTransaction)
   one(
     @CurrentCaller() caller: Caller,
     @Param('id') id: string,
     @MatrixKeys(dateKeys) { dateOutputFormat = 'iso8601' }: Keys<typeof dateKeys>,
   ): QueuedAnswer {
-    return QueuedAnswer.of(operations.getTransaction, () => this.queries.one(id, caller, dateOutputFormat));
+    return QueuedAnswer.of(api.getTransaction, () => this.queries.one(id, caller, dateOutputFormat));
   }
 
   @Get(':id/transitions')
-  @ApiOperation(operations.getTransactionHistory)
+  @ApiOperation(api.getTransactionHistory)
   history(
     @CurrentCaller() caller: Caller,
     @Param('id') id: string,
     @MatrixKeys(historyKeys) keys: HistoryKeys,
   ): ListAnswer {
-    return ListAnswer.of(operations.getTransactionHistory, (query) =>
-      this.queries.history(id, caller, keys, query),
-    );
+    return ListAnswer.of(api.getTransactionHistory, (query) => this.queries.history(id, caller, keys, query));
   }
 
   @Post()
-  @ApiOperation(operations.reportTransaction)
+  @ApiOperation(api.reportTransaction)
   @Roles(REPORTERS)
   async report(@CurrentCaller() caller: Caller, @Body() body: PostedBody): Promise<Answer> {
     return await this.onePosted(postedTransactions, body, (posted) => this.commands.report(posted, caller));
   }
 
   @Post('bulk')
-  @ApiOperation(operations.reportTransactions)
+  @ApiOperation(api.reportTransactions)
   @Roles(REPORTERS)
   async reportAll(@CurrentCaller() caller: Caller, @Body() body: PostedBody): Promise<Answer> {
     const list = { kind: postedTransactions, root: 'transactions' };
@@ -108,18 +98,20 @@ class TransactionsController {
   }
 
   @Post('transitions')
-  @ApiOperation(operations.moveTransaction)
+  @ApiOperation(api.moveTransaction)
   @Roles(REPORTERS)
-  async move(@CurrentCaller() caller: Caller, @Body() body: PostedBody): Promise<Answer> {
-    return await this.onePosted(postedTransitions, body, (posted) => this.commands.move(posted, caller));
+  async transition(@CurrentCaller() caller: Caller, @Body() body: PostedBody): Promise<Answer> {
+    return await this.onePosted(postedTransitions, body, (posted) =>
+      this.commands.transition(posted, caller),
+    );
   }
 
   @Post('transitions/bulk')
-  @ApiOperation(operations.moveTransactions)
+  @ApiOperation(api.moveTransactions)
   @Roles(REPORTERS)
-  async moveAll(@CurrentCaller() caller: Caller, @Body() body: PostedBody): Promise<Answer> {
+  async transitionAll(@CurrentCaller() caller: Caller, @Body() body: PostedBody): Promise<Answer> {
     const list = { kind: postedTransitions, root: 'transitions' };
-    return await this.several(list, body, (posted) => this.commands.move(posted, caller));
+    return await this.several(list, body, (posted) => this.commands.transition(posted, caller));
   }
 
   /** Executes a command on one posted item; raises its faults. */
@@ -136,7 +128,7 @@ class TransactionsController {
     const [result] = results;
     if (result === undefined) throw new Error('one item has one result');
     if ('faults' in result) throw new Faults(result.faults);
-    return Answer.of(operations.reportTransaction, toResult(result), {
+    return Answer.of(api.reportTransaction, toResult(result), {
       status: result.outcome === 'created' ? 201 : 200,
       position,
     });
@@ -153,7 +145,7 @@ class TransactionsController {
     const wanted = { ...list, maxItem: MAX_BODY.one, dropsUnknown: true } as const;
     const { items, unread } = await parsedOr(fault.syntax, () => postedItems(chunks, format, wanted));
     const { results, position } = await execute(items);
-    return Answer.of(operations.reportTransactions, results.map(toResult), {
+    return Answer.of(api.reportTransactions, results.map(toResult), {
       position,
       headers: ignoredFields(unread),
     });

@@ -92,7 +92,7 @@ export const listKeys = {
 export type VoucherListKeys = Keys<typeof listKeys>;
 
 /** The settings that answers depend on. */
-export abstract class VoucherParts {
+export abstract class VoucherSettings {
   abstract readonly vendor: string;
   /** Without a slash at the end. */
   abstract readonly clickUrl: string;
@@ -105,7 +105,7 @@ export class VoucherQueries {
     private readonly store: ReadStore,
     private readonly log: EventLog,
     private readonly follower: DirectoryView,
-    private readonly parts: VoucherParts,
+    private readonly settings: VoucherSettings,
   ) {}
 
   async list(
@@ -115,7 +115,7 @@ export class VoucherQueries {
     query: QueryOptions = {},
   ): Promise<FoundList<OutputVoucher>> {
     const { directory } = this.follower;
-    const { clickUrl } = this.parts;
+    const { clickUrl } = this.settings;
     const reader = { directory, caller, now };
     const { found, ...page } =
       keys.since === undefined
@@ -143,7 +143,7 @@ export class VoucherQueries {
       criteria.among,
       criteria.audiences,
       criteria.keywords,
-      this.parts.clickUrl,
+      this.settings.clickUrl,
     ]);
     const { following } = keys.since;
     const visible = (time: number) => criteriaOf(keys, { ...reader, now: new Date(time) });

@@ -22,14 +22,14 @@ import { postedFromXml } from '../../wire/xml/posted';
 import { parseXml } from '../../wire/xml/read';
 import { VoucherCommands } from './commands';
 import { type OutputVoucher, postedVoucher, postedVouchers, versionsText } from './fields';
-import { voucherOperations as operations, voucherOperations, VOUCHERS } from './operations';
+import { voucherApi as api, VOUCHERS } from './api';
 import {
   dateKeys,
   listKeys,
   postKeys,
   type VoucherListKeys,
   VoucherQueries,
-  VoucherParts,
+  VoucherSettings,
 } from './voucher.queries';
 
 /** Most bytes of a posted voucher, and of a list of them (`docs/decisions.md#x40`). */
@@ -41,24 +41,24 @@ class VouchersController {
   constructor(
     private readonly commands: VoucherCommands,
     private readonly queries: VoucherQueries,
-    private readonly parts: VoucherParts,
+    private readonly settings: VoucherSettings,
     private readonly clock: Clock,
   ) {}
 
   @Get()
-  @ApiOperation(operations.listVouchers)
+  @ApiOperation(api.listVouchers)
   @Roles(['advertiser', 'publisher'])
   @Produces(['json', 'xml', 'csv', 'ics'])
   list(@CurrentCaller() caller: Caller, @MatrixKeys(listKeys) keys: VoucherListKeys): ListAnswer {
     return ListAnswer.written(
-      (view) => (view.format === 'ics' ? calendarText(this.parts.vendor) : vouchersText(view)),
+      (view) => (view.format === 'ics' ? calendarText(this.settings.vendor) : vouchersText(view)),
       (query) => this.queries.list(keys, caller, this.clock.now(), query),
       keys,
     );
   }
 
   @Post()
-  @ApiOperation(operations.postVoucher)
+  @ApiOperation(api.postVoucher)
   @Roles(['advertiser'])
   async post(
     @CurrentCaller() caller: Caller,
@@ -78,7 +78,7 @@ class VouchersController {
   }
 
   @Post('bulk')
-  @ApiOperation(operations.postVouchers)
+  @ApiOperation(api.postVouchers)
   @Roles(['advertiser'])
   @Produces(['json'])
   async postAll(
@@ -98,7 +98,7 @@ class VouchersController {
   }
 
   @Delete(':id')
-  @ApiOperation(operations.deleteVoucher)
+  @ApiOperation(api.deleteVoucher)
   @Roles(['advertiser'])
   async delete(@CurrentCaller() caller: Caller, @Param('id') sent: string): Promise<Answer> {
     const id = voucherIdIn(sent);
@@ -107,7 +107,7 @@ class VouchersController {
   }
 
   @Get(':id/versions')
-  @ApiOperation(operations.listVersions)
+  @ApiOperation(api.listVersions)
   versions(
     @CurrentCaller() caller: Caller,
     @Param('id') sent: string,
@@ -165,7 +165,7 @@ export const voucherService = defineService({
     title: 'Vouchers',
     description: 'Voucher offers of programs: posting, editing, listing, deleting; what each edit changed.',
     faults: voucherFaultTable,
-    schemas: () => schemaFiles(voucherOperations),
+    schemas: () => schemaFiles(api),
     errorSchema: 'VoucherErrors_v1_0.xsd',
   },
   faults: { unusable: fault.invalidVoucher, notAdmitted: fault.noAccess },
@@ -173,7 +173,7 @@ export const voucherService = defineService({
 
 @Module({})
 export class VouchersModule {
-  static with(parts: VoucherParts): DynamicModule {
+  static with(settings: VoucherSettings): DynamicModule {
     return {
       module: VouchersModule,
       controllers: [VouchersController],
@@ -186,7 +186,7 @@ export class VouchersModule {
           useFactory: (clock: Clock, log: EventLog) => new VoucherWriter(clock, log),
           inject: [Clock, EventLog],
         },
-        { provide: VoucherParts, useValue: parts },
+        { provide: VoucherSettings, useValue: settings },
       ],
     };
   }

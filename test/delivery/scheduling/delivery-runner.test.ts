@@ -373,7 +373,7 @@ describe('The runner of deliveries', () => {
     await due([target!], 1);
     const { subscriptionId, receiver } = target!;
     const { book } = world.subscriptions;
-    await until(() => book.standingOf(subscriptionId, receiver) === 'disabled by the system');
+    await until(() => book.stateOf(subscriptionId, receiver) === 'disabled by the system');
     await until(async () => (await outcomes()).length === 1);
     await due([target!], 3);
     const at = '2026-03-01T12:00:00.000Z';

@@ -3,14 +3,14 @@ import { serialize } from 'node:v8';
 import { type DomainEvent, toNewEvent } from '../../../src/kernel/decider';
 import { NO_STREAM } from '../../../src/kernel/event';
 import { receiverIdOf } from '../../../src/domain/subscriptions/receiver-id';
-import { FollowedSubscriptions, Standings } from '../../../src/delivery/scheduling/recipients';
+import { FollowedSubscriptions, RecipientBook } from '../../../src/delivery/scheduling/recipients';
 import { SYSTEM_CLOCK } from '../../../src/runtime/clock';
 import { withLog } from '../../support/temporary-log';
 import { AT, created, DELETED, GET, POST, Recorded, replaced } from '../matching/recorded-events';
 
-let standings: Standings;
+let standings: RecipientBook;
 let recorded: Recorded;
-beforeEach(() => ([standings, recorded] = [new Standings(), new Recorded()]));
+beforeEach(() => ([standings, recorded] = [new RecipientBook(), new Recorded()]));
 
 const happens = (event: DomainEvent, stream = 'subscription-s') =>
   standings.apply(recorded.append(stream, event));
@@ -22,7 +22,7 @@ const [get, post] = [GET, POST].map((receiver) => receiverIdOf('s', receiver)) a
 
 describe('what subscriptions mean for sending', () => {
   it('is what may be sent to a receiver (decisions N8)', () => {
-    const standing = () => [get, post].map((receiver) => standings.standingOf('s', receiver));
+    const standing = () => [get, post].map((receiver) => standings.stateOf('s', receiver));
     expect(standing()).toEqual(['gone', 'gone']);
     happens(created(1, { receivers: [GET] }));
     expect(standing()).toEqual(['active', 'gone']);
@@ -62,7 +62,7 @@ describe('what subscriptions mean for sending', () => {
     happens(replaced({ receivers, filter, subscriptionName: 'new' }));
     happens({ type: 'SecretRotated', data: { at: AT, secret: 2 } });
     expect([afterCreation, size()].filter((bytes) => bytes > 2_000)).toEqual([]);
-    expect(standings.standingOf('s', receiverIdOf('s', receivers[9]!))).toBe('active');
+    expect(standings.stateOf('s', receiverIdOf('s', receivers[9]!))).toBe('active');
   });
 
   it('follows the log', () =>
@@ -73,7 +73,7 @@ describe('what subscriptions mean for sending', () => {
       const event = toNewEvent(created(7, { receivers: [GET] }), randomUUID());
       const { position } = await log.append('subscription-s', NO_STREAM, [event]);
       expect(await followed.reached(position)).toBe(true);
-      expect(followed.book.standingOf('s', get)).toBe('active');
+      expect(followed.book.stateOf('s', get)).toBe('active');
       ending.abort();
       await followed.ended;
     }));

@@ -57,7 +57,7 @@ describe('A receiver that is gone', () => {
     await lease.acquire();
     const taken = (await takePartition(SYSTEM_CLOCK, deliveries, number, { owner: 'one' }))!;
     const partition = new OwnedPartition(number, { lease, term: lease.term }, deliveries, taken, (one) =>
-      dispatcher.writerEvents(one),
+      dispatcher.writerCallbacks(one),
     );
     dispatcher.add(partition);
     return [dispatcher, partition];

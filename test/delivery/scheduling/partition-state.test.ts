@@ -40,7 +40,7 @@ function contentOf(state: PartitionState, matched: readonly Matched[]): unknown 
   return [...state.receivers]
     .filter(([, receiver]) => !receiver.isBlank)
     .sort(([a], [b]) => (a < b ? -1 : 1))
-    .map(([id, { queue, retries, redeliveries, health, rest, settled }]) => {
+    .map(([id, { queue, retries, redeliveries, health, unreadFrom: rest, settled }]) => {
       const left = matched.flatMap((event) =>
         event.is === 'due' && event.receiver === id && event.revision >= (rest ?? Infinity)
           ? [event.revision].filter((revision) => !settled.has(revision))
@@ -203,7 +203,7 @@ it('PartitionSaved is read as it was first stored, and is still stored so', () =
     [90, { attempt: 2, next: Date.parse('2026-03-01T12:05:00Z'), subject: 'd0' }],
     [101, { attempt: 1, next: Date.parse('2026-03-01T12:00:05Z') }],
   ]);
-  expect(receiver.rest).toBe(9000);
+  expect(receiver.unreadFrom).toBe(9000);
   expect(receiver.health).toEqual(event.data.receivers[0]?.health);
   expect(savePartition(state)).toEqual([event.data]);
 });

@@ -1,6 +1,6 @@
 import { Webhook } from 'standardwebhooks';
 import { START } from '../../../src/kernel/event';
-import { Recipients, Standings } from '../../../src/delivery/scheduling/recipients';
+import { Recipients, RecipientBook } from '../../../src/delivery/scheduling/recipients';
 import { signatureOf } from '../../../src/delivery/sending/attempt';
 import { Secrets, type SubscriptionEvent } from '../../../src/domain/subscriptions/subscription';
 import { AT, created, Recorded } from '../matching/recorded-events';
@@ -10,7 +10,7 @@ const SECRETS = new Secrets(Buffer.alloc(32, 7));
 
 /** A subscription whose secret was replaced so many hours after its creation. */
 function rotatedAfter(hours: readonly number[]): Recipients {
-  const [book, recorded] = [new Standings(), new Recorded()];
+  const [book, recorded] = [new RecipientBook(), new Recorded()];
   const events: readonly SubscriptionEvent[] = [
     created(1),
     ...hours.map((hour, at): SubscriptionEvent => ({

@@ -37,7 +37,7 @@ async function revise(log: EventLog, id: number, orderNumber: string, at = AT) {
 async function withdraw(log: EventLog, id: number, at = AT) {
   const known = await found(log, id);
   const version = known.state.is === 'filed' ? known.state.version : NaN;
-  return await new ClaimWriter(SYSTEM_CLOCK, log).execute(id, { do: 'withdraw', at, version }, known);
+  return await execute(SYSTEM_CLOCK, log, claimDecider, id, { do: 'withdraw', at, version }, known);
 }
 
 /** A log that stops before its first append to a stream with this beginning, until it is resumed. */

@@ -1,7 +1,7 @@
 import { Directory } from '../../../src/network/directory';
 import { type ProgramDefinition } from '../../../src/network/events';
 import { type ClaimContent } from '../../../src/domain/claims/claim';
-import { screen, type ScreeningOptions, type TrackedOrder } from '../../../src/domain/claims/screening';
+import { screen, type ScreeningParts, type OrderTransaction } from '../../../src/domain/claims/screening';
 import { type ScreenedStatusId, STATUSES } from '../../../src/domain/claims/statuses';
 
 const AT = '2026-03-01T12:00:00.000Z';
@@ -57,14 +57,14 @@ const SALE: ClaimContent = {
 };
 const INQUIRY: ClaimContent = { ...SALE, eventId: 17, expectedCommission: 500 };
 
-function screened(claim: Partial<ClaimContent>, options: Partial<ScreeningOptions> = {}) {
+function screened(claim: Partial<ClaimContent>, options: Partial<ScreeningParts> = {}) {
   return screen(
     { publisherId: 5, claim: { ...SALE, ...claim } },
     { directory: directoryWith(), orders: [], now, ...options },
   );
 }
 
-const order = (changes: Partial<TrackedOrder> = {}): TrackedOrder => ({
+const order = (changes: Partial<OrderTransaction> = {}): OrderTransaction => ({
   transactionId: 't',
   programId: 31,
   siteId: 51,
@@ -76,7 +76,7 @@ const OTHER_PROGRAM = { programId: 32 };
 const OTHER_SITE = { siteId: 52 };
 const OTHER_PUBLISHER = { siteId: 61, publisherId: 6 };
 
-type Case = readonly [ScreenedStatusId, string, Partial<ClaimContent>, Partial<ScreeningOptions>?];
+type Case = readonly [ScreenedStatusId, string, Partial<ClaimContent>, Partial<ScreeningParts>?];
 
 const removed = { type: 'SiteRemoved', data: { id: 51, at: AT } } as const;
 const disconnected = { type: 'SiteDisconnected', data: { siteId: 51, programId: 31, at: AT } } as const;

@@ -1,5 +1,5 @@
 import { commissionOf } from '../../../src/network/programs';
-import { MOVES, STATES, type StateName, type Trigger } from '../../../src/domain/transactions/states';
+import { TRANSITIONS, STATES, type StateName, type Trigger } from '../../../src/domain/transactions/states';
 import {
   STATE_OF,
   type Surroundings,
@@ -34,7 +34,7 @@ describe('a transaction (Document 2, States and transitions)', () => {
     expect(stateAfter(WAYS[name]).name).toBe(name);
   });
 
-  it.each(MOVES)('Document 2, States and transitions: $from, $on: $to', ({ from, on, to }) => {
+  it.each(TRANSITIONS)('Document 2, States and transitions: $from, $on: $to', ({ from, on, to }) => {
     const state = stateAfter(WAYS[from]);
     expect(decide(COMMANDS[on](from), state).map(({ type }) => STATE_OF[type])).toEqual([to]);
   });
@@ -44,7 +44,7 @@ describe('a transaction (Document 2, States and transitions)', () => {
     triggers
       // A closed program makes a Tracked one fail validation.
       .filter((on) => from !== 'Tracked' || on !== 'program is closed without payment')
-      .filter((on) => !MOVES.some((move) => move.from === from && move.on === on))
+      .filter((on) => !TRANSITIONS.some((move) => move.from === from && move.on === on))
       .map((on) => [from, on] as const),
   );
 

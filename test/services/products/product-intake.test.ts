@@ -135,7 +135,7 @@ test.each([
     const texts = Array.from({ length: 3 }, (_, at) => textOf(at));
     const prints = printsOf(new Map(texts.slice(0, 2).map((text, at) => [`p${at}`, Buffer.from(text)])));
     const spool = new Spool(SYSTEM_CLOCK, tmpdir());
-    const intake = new ProductIntake({ spool, prints: () => prints, knowsCategory: () => true });
+    const intake = new ProductIntake({ spool, fingerprints: () => prints, knowsCategory: () => true });
     const body = format === 'json' ? new JsonBody(intake) : new XmlBody(intake);
     body.write(Buffer.from(bodyOf(texts.join(comma))));
     body.end();
@@ -156,7 +156,7 @@ test('a product in the same bytes as before is parsed once the fingerprints of i
   const spool = new Spool(SYSTEM_CLOCK, tmpdir());
   const intake = new ProductIntake({
     spool,
-    prints: () => prints,
+    fingerprints: () => prints,
     knowsCategory: () => true,
   });
   const body = new JsonBody(intake);

@@ -69,7 +69,7 @@ export const move: Command<Move, Recorded> = {
   },
   run: async (api, { organisationId, ...request }) => {
     const caller = { organisationId, kind: 'advertiser' } as const;
-    return oneOf(await api.of(commands).move([request], caller));
+    return oneOf(await api.of(commands).transition([request], caller));
   },
   asksFor: {
     TransactionPendingApproved: ({ transactionId, action }, { stream }) =>

@@ -109,7 +109,7 @@ export class FeedWriter {
     private readonly clock: Clock,
     private readonly log: EventLog,
     feedId: number,
-    private readonly state: Fingerprints,
+    private readonly fingerprints: Fingerprints,
     private readonly at: string,
     /** Stops the writer between two appends. */
     private readonly signal: AbortSignal,
@@ -177,7 +177,7 @@ export class FeedWriter {
     const previous = await this.appending;
     // A previous batch of this writer does not affect this one, but other writers do.
     const isCurrent = catchUps === this.catchUps;
-    this.appending = this.append(isCurrent ? decided : this.decide(batch), previous ?? this.state);
+    this.appending = this.append(isCurrent ? decided : this.decide(batch), previous ?? this.fingerprints);
     // A failure is raised by the next flush.
     this.appending.catch(() => undefined);
     this.fold(previous);
@@ -194,13 +194,13 @@ export class FeedWriter {
         if (conflicts === MAX_CONFLICTS) throw new EngineUnavailable(OVERTAKEN, { cause: error });
       }
       await backoff.wait(this.signal);
-      if (!(await catchUp(this.clock, this.log, this.stream, this.state, this.options.currencyAt)))
+      if (!(await catchUp(this.clock, this.log, this.stream, this.fingerprints, this.options.currencyAt)))
         throw new EngineUnavailable(REPLACED);
       await this.options.onCatchUp?.();
       // Counted afterwards: a batch decided during the catch-up was decided by a partly folded state.
       this.catchUps += 1;
       this.overtaken ||= this.isCommitted;
-      end = this.state;
+      end = this.fingerprints;
       batch = this.decide(batch);
     }
   }
@@ -233,7 +233,7 @@ export class FeedWriter {
     for (const item of items) {
       const applies = item.applies?.() ?? true;
       const own = item.kind === 'post' ? (item.currency ?? currency) : currency;
-      const change = applies ? decide(this.state, item, own) : undefined;
+      const change = applies ? decide(this.fingerprints, item, own) : undefined;
       changes.push(change);
       if (applies) count(tally, item, change);
       if (change === undefined) continue;
@@ -247,14 +247,15 @@ export class FeedWriter {
   /** After a failed load, the next user of the state reads what was not folded from the stream. */
   private fold(batch: AppendedBatch | undefined): void {
     if (batch === undefined || this.options.dryRun === true) return;
-    const { state } = this;
+    const { fingerprints } = this;
     for (const [at, item] of batch.items.entries()) {
       const change = batch.changes[at];
-      const number = change === undefined ? state.find(item.product.sourceProductId) : evolve(state, change);
-      if (item.kind === 'post' && item.posted !== undefined) state.rememberPosted(number, item.posted);
+      const number =
+        change === undefined ? fingerprints.find(item.product.sourceProductId) : evolve(fingerprints, change);
+      if (item.kind === 'post' && item.posted !== undefined) fingerprints.rememberPosted(number, item.posted);
     }
-    state.revision = batch.revision;
-    state.lastEvent = batch.lastEvent;
+    fingerprints.revision = batch.revision;
+    fingerprints.lastEvent = batch.lastEvent;
   }
 }
 

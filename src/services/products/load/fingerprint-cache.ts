@@ -44,7 +44,7 @@ const PER_PRODUCT = 128;
 const EMPTY = new Fingerprints().memory;
 
 interface CachedFeed {
-  readonly prints: Fingerprints;
+  readonly fingerprints: Fingerprints;
   /** Revision of the file. */
   saved: number;
 }
@@ -79,7 +79,7 @@ export class FingerprintCache {
   /** Runs with exclusive access to a feed's fingerprints; `posted`: how many products it may list. */
   async use<Result>(
     feedId: number,
-    run: (prints: Fingerprints) => Promise<Result>,
+    run: (fingerprints: Fingerprints) => Promise<Result>,
     posted = 0,
   ): Promise<Result> {
     const { feedLock = (_, __, run) => run() } = this.options;
@@ -90,7 +90,7 @@ export class FingerprintCache {
 
   /** The fingerprints of a feed if they are in memory. They may be outdated, and change. */
   peek(feedId: number): Fingerprints | undefined {
-    return this.entries.get(feedId)?.prints;
+    return this.entries.get(feedId)?.fingerprints;
   }
 
   async warm(feedId: number): Promise<void> {
@@ -102,13 +102,13 @@ export class FingerprintCache {
   async close(): Promise<void> {
     this.closing.abort();
     for (const [feedId, entry] of this.entries) {
-      if (entry.prints.revision - entry.saved >= SAVE_AFTER) await this.save(feedId, entry);
+      if (entry.fingerprints.revision - entry.saved >= SAVE_AFTER) await this.save(feedId, entry);
     }
   }
 
   private async useCurrent<Result>(
     feedId: number,
-    run: (prints: Fingerprints) => Promise<Result>,
+    run: (fingerprints: Fingerprints) => Promise<Result>,
     posted = 0,
   ): Promise<Result> {
     const owner = this.options.ownerOf?.(feedId) ?? String(feedId);
@@ -118,7 +118,7 @@ export class FingerprintCache {
 
   /** Bytes that they need, more or less: without a file, as if each event of the feed had listed another product. */
   private async sizeOf(feedId: number): Promise<number> {
-    const known = this.entries.get(feedId)?.prints.memory;
+    const known = this.entries.get(feedId)?.fingerprints.memory;
     if (known !== undefined) return known;
     const path = this.fileOf(feedId);
     const file = path === undefined ? undefined : await stat(path).catch(() => undefined);
@@ -129,7 +129,7 @@ export class FingerprintCache {
 
   private async useInMemory<Result>(
     feedId: number,
-    run: (prints: Fingerprints) => Promise<Result>,
+    run: (fingerprints: Fingerprints) => Promise<Result>,
   ): Promise<Result> {
     const stream = streamOf(FEED, feedId);
     const currencyAt = this.options.currencyAt?.(feedId);
@@ -137,15 +137,15 @@ export class FingerprintCache {
     let entry: CachedFeed | undefined;
     try {
       entry = await this.open(feedId);
-      if (!(await catchUp(this.clock, this.log, stream, entry.prints, currencyAt))) {
+      if (!(await catchUp(this.clock, this.log, stream, entry.fingerprints, currencyAt))) {
         entry = await this.discard(feedId);
-        await catchUp(this.clock, this.log, stream, entry.prints, currencyAt);
+        await catchUp(this.clock, this.log, stream, entry.fingerprints, currencyAt);
       }
-      return await run(entry.prints);
+      return await run(entry.fingerprints);
     } finally {
       if (entry !== undefined) {
-        const behind = entry.prints.revision - entry.saved;
-        if (behind >= Math.max(SAVE_AFTER, entry.prints.size / 4)) await this.save(feedId, entry);
+        const behind = entry.fingerprints.revision - entry.saved;
+        if (behind >= Math.max(SAVE_AFTER, entry.fingerprints.size / 4)) await this.save(feedId, entry);
       }
       this.inUse.delete(feedId);
       this.evict(feedId);
@@ -173,11 +173,11 @@ export class FingerprintCache {
 
   /** Evicts feeds that are not in use, but one. */
   private evict(latest: number): void {
-    let bytes = [...this.entries.values()].reduce((sum, { prints }) => sum + prints.memory, 0);
-    for (const [feedId, { prints }] of this.entries) {
+    let bytes = [...this.entries.values()].reduce((sum, { fingerprints }) => sum + fingerprints.memory, 0);
+    for (const [feedId, { fingerprints }] of this.entries) {
       if (bytes <= this.memory) return;
       if (feedId === latest || this.inUse.has(feedId)) continue;
-      bytes -= prints.memory;
+      bytes -= fingerprints.memory;
       this.entries.delete(feedId);
     }
   }
@@ -186,8 +186,8 @@ export class FingerprintCache {
   private async save(feedId: number, entry: CachedFeed): Promise<void> {
     const path = this.fileOf(feedId);
     if (path === undefined) return;
-    await saveFingerprints(path, feedId, entry.prints).then(
-      () => (entry.saved = entry.prints.revision),
+    await saveFingerprints(path, feedId, entry.fingerprints).then(
+      () => (entry.saved = entry.fingerprints.revision),
       () => undefined,
     );
   }
@@ -197,8 +197,8 @@ export class FingerprintCache {
   }
 }
 
-function entryOf(prints = new Fingerprints()): CachedFeed {
-  return { prints, saved: prints.revision };
+function entryOf(fingerprints = new Fingerprints()): CachedFeed {
+  return { fingerprints, saved: fingerprints.revision };
 }
 
 /** How long (ms) the lease of a crashed process blocks the others. */
@@ -252,18 +252,22 @@ interface Header {
 }
 
 /** Saves the fingerprints of a feed: writes a new file, then renames it over the old one. */
-export async function saveFingerprints(path: string, feedId: number, prints: Fingerprints): Promise<void> {
-  const { ends, bytes, contents, posted, prices, currencies, flags } = prints.columns();
+export async function saveFingerprints(
+  path: string,
+  feedId: number,
+  fingerprints: Fingerprints,
+): Promise<void> {
+  const { ends, bytes, contents, posted, prices, currencies, flags } = fingerprints.columns();
   const parts = [prices, contents, posted, ends, currencies, flags, bytes].map(
     ({ buffer, byteOffset, byteLength }) => new Uint8Array(buffer, byteOffset, byteLength),
   );
   const header: Header = {
     format: FORMAT,
     feedId,
-    revision: prints.revision,
-    lastEvent: prints.lastEvent,
-    removals: prints.removals,
-    products: prints.size,
+    revision: fingerprints.revision,
+    lastEvent: fingerprints.lastEvent,
+    removals: fingerprints.removals,
+    products: fingerprints.size,
     idBytes: bytes.length,
     sha256: sha256(parts),
   };
@@ -282,9 +286,9 @@ export async function saveFingerprints(path: string, feedId: number, prints: Fin
 export async function loadFingerprints(path: string, feedId: number): Promise<Fingerprints | undefined> {
   const file = await readFile(path).catch(() => undefined);
   if (file === undefined) return undefined;
-  const prints = decode(file, feedId);
-  if (prints === undefined) await removeFingerprints(path);
-  return prints;
+  const fingerprints = decode(file, feedId);
+  if (fingerprints === undefined) await removeFingerprints(path);
+  return fingerprints;
 }
 
 /** Removes the file. A failure does no harm: the file is checked whenever it is loaded. */
@@ -316,11 +320,11 @@ function decode(file: Buffer, feedId: number): Fingerprints | undefined {
   const currencies = new Uint16Array(take(products * 2));
   const flags = new Uint8Array(take(products));
   const bytes = Buffer.from(take(idBytes));
-  const prints = Fingerprints.fromColumns({ prices, currencies, contents, posted, ends, flags, bytes });
-  prints.revision = header.revision;
-  prints.lastEvent = header.lastEvent;
-  prints.removals = header.removals;
-  return prints;
+  const fingerprints = Fingerprints.fromColumns({ prices, currencies, contents, posted, ends, flags, bytes });
+  fingerprints.revision = header.revision;
+  fingerprints.lastEvent = header.lastEvent;
+  fingerprints.removals = header.removals;
+  return fingerprints;
 }
 
 function parseHeader(text: string): Header | undefined {
@@ -349,24 +353,27 @@ export async function catchUp(
   clock: Clock,
   log: EventLog,
   stream: string,
-  state: Fingerprints,
+  fingerprints: Fingerprints,
   currencyAt?: CurrencyAt,
 ): Promise<boolean> {
   // The event at the revision itself is read too, to compare its id.
-  let isVerified = state.lastEvent === '';
-  for await (const batch of log.readStream(stream, { from: Math.max(0, state.revision), batchSize: BATCH })) {
+  let isVerified = fingerprints.lastEvent === '';
+  for await (const batch of log.readStream(stream, {
+    from: Math.max(0, fingerprints.revision),
+    batchSize: BATCH,
+  })) {
     for (const event of batch) {
       if (!isVerified) {
-        if (event.revision !== state.revision || event.id !== state.lastEvent) return false;
+        if (event.revision !== fingerprints.revision || event.id !== fingerprints.lastEvent) return false;
         isVerified = true;
         continue;
       }
-      if (event.revision !== state.revision + 1)
-        throw new DamagedLog(`${stream} has no event of revision ${state.revision + 1}`);
+      if (event.revision !== fingerprints.revision + 1)
+        throw new DamagedLog(`${stream} has no event of revision ${fingerprints.revision + 1}`);
       const change = parseChange(event, currencyAt);
-      if (change !== undefined) evolve(state, change);
-      state.revision = event.revision;
-      state.lastEvent = event.id;
+      if (change !== undefined) evolve(fingerprints, change);
+      fingerprints.revision = event.revision;
+      fingerprints.lastEvent = event.id;
     }
     await clock.yield();
   }

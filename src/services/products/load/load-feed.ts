@@ -1,9 +1,10 @@
 import { Readable, pipeline } from 'node:stream';
 import { createGunzip } from 'node:zlib';
 import { productFaults as fault } from '../../../domain/products/feed';
+import { type BodyCost } from '../../../http/posted-body';
 import { type Remote } from '../../../runtime/calls';
 import { httpFaults } from '../../../wire/api/errors';
-import { type Loader, type LoadRequest, type LoadResult, type LoadUse } from './loader';
+import { type Loader, type LoadRequest, type LoadResult } from './loader';
 
 export type ProductLoader = Remote<Loader>;
 
@@ -15,7 +16,7 @@ export interface FeedSource {
   /** It is declared to be compressed; by default that is recognised. */
   readonly isGzip?: boolean;
   /** Called with how many bytes have been taken so far, uncompressed, and what their load uses. */
-  readonly onUse?: (bytes: number, use: LoadUse) => void;
+  readonly onUse?: (bytes: number, use: BodyCost) => void;
 }
 
 /** Chunks sent ahead of the loader's acknowledgement. */
@@ -43,9 +44,9 @@ export async function loadFeed(
 }
 
 async function send(loader: ProductLoader, id: string, source: FeedSource): Promise<void> {
-  const underWay: Promise<LoadUse>[] = [];
+  const underWay: Promise<BodyCost>[] = [];
   let bytes = 0;
-  const isUsed = (use: LoadUse): void => source.onUse?.(bytes, use);
+  const isUsed = (use: BodyCost): void => source.onUse?.(bytes, use);
   for await (const chunk of uncompressed(source)) {
     bytes += chunk.length;
     const first = underWay.length === AHEAD ? underWay.shift() : undefined;

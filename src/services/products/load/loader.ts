@@ -3,6 +3,7 @@ import { emptyTally, type FeedImport, isLargeRemoval, type Tally } from '../../.
 import { type Fingerprints } from '../../../domain/products/fingerprints';
 import { type Position } from '../../../kernel/event';
 import { EngineUnavailable, type EventLog } from '../../../kernel/event-log';
+import { type BodyCost } from '../../../http/posted-body';
 import { defined } from '../../../kernel/without';
 import { mappedCategory, type PostedCategory } from '../../../network/categories/mapped-category';
 import { type Directory } from '../../../network/directory';
@@ -42,13 +43,6 @@ export interface LoadResult extends LoadedFeed {
   readonly moreFaults: number;
   readonly ignoredFields: readonly string[];
   readonly largeRemoval: boolean;
-}
-
-/** What a load uses until it has ended, in bytes, beside the chunks that are on their way to it. */
-export interface LoadUse {
-  readonly memory: number;
-  /** On disk. */
-  readonly space: number;
 }
 
 interface LoaderParts {
@@ -94,18 +88,18 @@ export class Loader {
 
   /** Starts a load; `write` takes its body. */
   async open(request: LoadRequest): Promise<string> {
-    const { clock, directory, fingerprints, reached, spoolFolder, validate } = this.parts;
+    const { clock, directory, fingerprints: cache, reached, spoolFolder, validate } = this.parts;
     const { feedId } = request;
     await reached(request.directoryPosition);
-    await fingerprints.warm(feedId);
-    const prints = (): Fingerprints | undefined => {
-      const cached = fingerprints.peek(feedId);
+    await cache.warm(feedId);
+    const fingerprints = (): Fingerprints | undefined => {
+      const cached = cache.peek(feedId);
       // Bytes posted before a category was removed might be refused today.
       return cached?.removals === directory.categories.removals ? cached : undefined;
     };
     const knowsCategory = (id: string): boolean => directory.category(id) !== undefined;
     const spool = new Spool(clock, spoolFolder);
-    const intake = new ProductIntake({ spool, prints, knowsCategory, validate });
+    const intake = new ProductIntake({ spool, fingerprints, knowsCategory, validate });
     const body = feedBody(request.format, intake);
     const id = clock.uuid();
     this.receiving.set(id, {
@@ -120,7 +114,7 @@ export class Loader {
     return id;
   }
 
-  async write(id: string, chunk: Uint8Array): Promise<LoadUse> {
+  async write(id: string, chunk: Uint8Array): Promise<BodyCost> {
     const { body, intake, spool } = this.loadOf(id);
     body.write(Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength));
     await intake.ready();
@@ -148,21 +142,26 @@ export class Loader {
   /** Deletes products of a feed (Document 1, Delete products); ignores unknown ids. */
   async remove(feedId: number, which: readonly string[] | 'all', dryRun = false): Promise<LoadedFeed> {
     const importId = this.parts.clock.uuid();
-    return this.parts.fingerprints.use(feedId, async (state) => {
-      const { tally, position } = await this.untilAlone(feedId, state, dryRun, async (writer, before) => {
-        if (which === 'all') writer.commit();
-        for (const sourceProductId of which === 'all' ? state.listedIds() : new Set(which)) {
-          await writer.add({ kind: 'delist', product: { sourceProductId } });
-        }
-        await writer.settle((own) => {
-          const { removed } = plus(before, own);
-          if (removed === 0 || writer.isOvertaken) return undefined;
-          return {
-            type: 'ProductsDeleted',
-            data: { removed, at: this.parts.clock.now().toISOString(), importId },
-          };
-        });
-      });
+    return this.parts.fingerprints.use(feedId, async (fingerprints) => {
+      const { tally, position } = await this.untilAlone(
+        feedId,
+        fingerprints,
+        dryRun,
+        async (writer, before) => {
+          if (which === 'all') writer.commit();
+          for (const sourceProductId of which === 'all' ? fingerprints.listedIds() : new Set(which)) {
+            await writer.add({ kind: 'delist', product: { sourceProductId } });
+          }
+          await writer.settle((own) => {
+            const { removed } = plus(before, own);
+            if (removed === 0 || writer.isOvertaken) return undefined;
+            return {
+              type: 'ProductsDeleted',
+              data: { removed, at: this.parts.clock.now().toISOString(), importId },
+            };
+          });
+        },
+      );
       const isStored = tally.removed > 0 && !dryRun;
       return await this.loaded({ tally, position }, 0, isStored ? importId : undefined);
     });
@@ -182,7 +181,7 @@ export class Loader {
       await load.intake.complete();
       return await this.parts.fingerprints.use(
         load.request.feedId,
-        (prints) => this.append(load, prints),
+        (fingerprints) => this.append(load, fingerprints),
         load.intake.products,
       );
     } finally {
@@ -190,19 +189,24 @@ export class Loader {
     }
   }
 
-  private async append(load: Load, prints: Fingerprints): Promise<LoadResult> {
+  private async append(load: Load, fingerprints: Fingerprints): Promise<LoadResult> {
     const { request, intake, spool } = load;
-    prints.forgetPostedBefore(this.parts.directory.categories.removals);
+    fingerprints.forgetPostedBefore(this.parts.directory.categories.removals);
     const { feedId, mode, dryRun } = request;
-    const listed = prints.listed;
-    const { tally, position } = await this.untilAlone(feedId, prints, dryRun, async (writer, before) => {
-      await appendBody({ spool, intake, writer, state: prints }, mode);
-      await writer.settle((own) =>
-        writer.isOvertaken
-          ? undefined
-          : { type: 'FeedImported', data: this.importOf(load, together(before, own), listed) },
-      );
-    });
+    const listed = fingerprints.listed;
+    const { tally, position } = await this.untilAlone(
+      feedId,
+      fingerprints,
+      dryRun,
+      async (writer, before) => {
+        await appendBody({ spool, intake, writer, fingerprints }, mode);
+        await writer.settle((own) =>
+          writer.isOvertaken
+            ? undefined
+            : { type: 'FeedImported', data: this.importOf(load, together(before, own), listed) },
+        );
+      },
+    );
     const { faults, ignored } = intake;
     return {
       ...(await this.loaded({ tally, position }, faults.products, dryRun === true ? undefined : load.id)),
@@ -219,13 +223,13 @@ export class Loader {
    */
   private async untilAlone(
     feedId: number,
-    state: Fingerprints,
+    fingerprints: Fingerprints,
     dryRun: boolean | undefined,
     pass: (writer: FeedWriter, before: Tally) => Promise<void>,
   ): Promise<Pick<FeedWriter, 'tally' | 'position'>> {
     let before = emptyTally();
     for (let passes = 1; ; passes += 1) {
-      const writer = this.writerFor(feedId, state, dryRun);
+      const writer = this.writerFor(feedId, fingerprints, dryRun);
       await pass(writer, before);
       if (!writer.isOvertaken) return { tally: together(before, writer.tally), position: writer.position };
       if (passes === MAX_CONFLICTS) throw new EngineUnavailable(OVERTAKEN);
@@ -275,11 +279,11 @@ export class Loader {
     };
   }
 
-  private writerFor(feedId: number, state: Fingerprints, dryRun?: boolean): FeedWriter {
+  private writerFor(feedId: number, fingerprints: Fingerprints, dryRun?: boolean): FeedWriter {
     const { clock, directory, log } = this.parts;
     const feed = directory.feed(feedId);
     const at = clock.now().toISOString();
-    return new FeedWriter(clock, log, feedId, state, at, this.stopping.signal, {
+    return new FeedWriter(clock, log, feedId, fingerprints, at, this.stopping.signal, {
       dryRun,
       currency: (feed && directory.currencyOf(feed)) ?? '',
       currencyAt: (position) => directory.currencies.ofFeed(feedId, position),
@@ -333,7 +337,7 @@ interface CompleteBody {
   readonly spool: Spool;
   readonly intake: ProductIntake;
   /** Current as of the end of the feed's stream. */
-  readonly state: Fingerprints;
+  readonly fingerprints: Fingerprints;
   readonly writer: FeedWriter;
 }
 
@@ -353,11 +357,11 @@ async function appendBody(body: CompleteBody, mode: FeedImport['mode']): Promise
 
 function append(
   { head, text, textBytes }: SpooledProduct,
-  { intake, state, writer }: CompleteBody,
+  { intake, fingerprints, writer }: CompleteBody,
 ): Promise<void> | undefined {
   if (head.kind === 'valid')
     return writer.add({ kind: 'post', product: head, posted: head.posted, text, textBytes });
-  if (isUnchanged(head, state, writer.currency)) {
+  if (isUnchanged(head, fingerprints, writer.currency)) {
     writer.addUnchanged();
     return undefined;
   }
@@ -376,18 +380,22 @@ function append(
 
 function isUnchanged(
   { sourceProductId, posted }: RepeatedProduct,
-  state: Fingerprints,
+  fingerprints: Fingerprints,
   currency: string,
 ): boolean {
-  const product = state.find(sourceProductId);
-  return state.isListed(product) && state.hasPosted(product, posted) && state.isIn(product, currency);
+  const product = fingerprints.find(sourceProductId);
+  return (
+    fingerprints.isListed(product) &&
+    fingerprints.hasPosted(product, posted) &&
+    fingerprints.isIn(product, currency)
+  );
 }
 
 /** Delists what a replacement did not name, after everything it named has been appended. */
-async function delistOthers({ intake, writer, state }: CompleteBody): Promise<void> {
+async function delistOthers({ intake, writer, fingerprints }: CompleteBody): Promise<void> {
   await writer.settle();
   writer.commit();
-  for (const sourceProductId of state.listedIds()) {
+  for (const sourceProductId of fingerprints.listedIds()) {
     if (!intake.names(sourceProductId)) await writer.add({ kind: 'delist', product: { sourceProductId } });
   }
 }

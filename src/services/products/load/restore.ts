@@ -44,15 +44,15 @@ const READ_AT_ONCE = 1000;
  * since (`docs/decisions.md#x89`), and closes with a `FeedImported` that publishes a version. Each append is complete
  * in itself: what was interrupted is completed by repeating it, and repeating what is complete appends nothing.
  *
- * `state` is current as of the end of the feed's stream. Other writers may append meanwhile. Raises
+ * `fingerprints` are current as of the end of the feed's stream. Other writers may append meanwhile. Raises
  * `EngineUnavailable`.
  */
-export async function restoreLoad(state: Fingerprints, parts: RestoreParts): Promise<Restored> {
+export async function restoreLoad(fingerprints: Fingerprints, parts: RestoreParts): Promise<Restored> {
   const { clock, log, feedId, history, signal } = parts;
   // Read after the state: it knows every change that the state knows.
   await history.catchUp();
   const started = clock.now();
-  const writer = new FeedWriter(clock, log, feedId, state, started.toISOString(), signal, {
+  const writer = new FeedWriter(clock, log, feedId, fingerprints, started.toISOString(), signal, {
     currencyAt: history.currencyAt,
     onCatchUp: () => history.catchUp(),
   });

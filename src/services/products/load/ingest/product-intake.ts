@@ -45,7 +45,7 @@ interface IntakeParts {
    * The feed's fingerprints if they are in memory, perhaps outdated: products recognised by them are verified when
    * appended. Asked for each product, so that a body that arrives slowly does not keep them there.
    */
-  readonly prints?: () => Fingerprints | undefined;
+  readonly fingerprints?: () => Fingerprints | undefined;
   readonly knowsCategory: (id: string) => boolean;
   /** Without it, this thread validates. */
   readonly validate?: Validate | undefined;
@@ -99,12 +99,12 @@ export class ProductIntake {
   /** Adds a product by its bytes; `origin` is known in a JSON body. */
   addBytes(bytes: Buffer, sequence: number, origin = NO_ORIGIN): void {
     const { spool } = this.parts;
-    const prints = this.parts.prints?.();
-    if (prints?.knowsPosted === true) {
+    const fingerprints = this.parts.fingerprints?.();
+    if (fingerprints?.knowsPosted === true) {
       const posted = digestOf(bytes);
-      const product = prints.findPosted(posted);
+      const product = fingerprints.findPosted(posted);
       if (product >= 0) {
-        const sourceProductId = prints.idOf(product);
+        const sourceProductId = fingerprints.idOf(product);
         const number = this.enterValid(sourceProductId, sequence);
         this.waitFor(spool.put({ kind: 'repeated', sequence, sourceProductId, posted }, bytes, number));
         return;

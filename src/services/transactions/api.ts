@@ -30,7 +30,7 @@ const ID = {
 } as const;
 
 /** `docs/decisions.md#t2`, `#t5`, `#t6`. */
-export const transactionOperations = operationsById({
+export const transactionApi = operationsById({
   listTransactions: {
     summary: 'List and export transactions',
     description:

@@ -71,7 +71,7 @@ const listFeeds = {
 const PAGE_SIZE = { 'X-Page-Size': 'Products on a page, if the request asked for more than 1000' };
 
 /** The operations of Document 1, Endpoints, as OpenAPI describes them. */
-export const productOperations = operationsById({
+export const productApi = operationsById({
   searchProducts: {
     summary: 'Search and export products',
     description: 'Pages end after the first 1,000 products of a search; a cursor continues beyond them.',
@@ -135,7 +135,7 @@ export const productSchemas: SchemaFiles = (vendor) => {
     [PRODUCT_FILES.output]: output,
     [FEED_LIST_FILE]: feedList,
     ...others
-  } = schemaFiles(productOperations);
+  } = schemaFiles(productApi);
   const namespaceOf = (part: keyof typeof PRODUCT_FILES) => `urn:com:${vendor}:pf:model:xml:${part}`;
   const common = { namespace: namespaceOf('common'), file: PRODUCT_FILES.common };
   const answer = { namespace: namespaceOf('output'), imports: { ns2: common } };

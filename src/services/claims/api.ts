@@ -72,7 +72,7 @@ const LISTED = {
 } as const;
 
 /** The operations of Document 3, Endpoints, and those beyond it (`docs/decisions.md#c13`). */
-export const claimOperations = operationsById({
+export const claimApi = operationsById({
   createClaims: {
     summary: 'File claims',
     description:
@@ -158,7 +158,7 @@ export const claimSchemas: SchemaFiles = (vendor) => {
     [CLAIM_FILES.input]: input,
     [CLAIM_FILES.legacyInput]: legacyInput,
     ...others
-  } = schemaFiles(claimOperations);
+  } = schemaFiles(claimApi);
   const namespaceOf = (part: string) => `urn:com:${vendor}:uts:openapi:parsing:xml:${part}`;
   const common = { namespace: namespaceOf('common'), file: CLAIM_FILES.common };
   const posted = { elements: {}, namespace: namespaceOf('input'), imports: { cm: common } };

@@ -27,7 +27,7 @@ export const VOUCHERS = {
 } as const satisfies Shape;
 
 /** The operations of Document 2, Endpoints, Vouchers, and those beyond it (`docs/decisions.md#v17`). */
-export const voucherOperations = operationsById({
+export const voucherApi = operationsById({
   listVouchers: {
     summary: 'List and export vouchers',
     description:
