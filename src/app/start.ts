@@ -12,7 +12,6 @@ import { createDemo } from '../demo/create-demo';
 import { type Engines, enginesOf, openEngines } from '../engines/open';
 import { HEADERS_TIMEOUT, MAX_HEADERS } from '../http/adapter';
 import { CORS_HEADERS } from '../http/cors';
-import { namingRequest, REQUEST_ID, requestIdOf } from '../http/request-id';
 import { loggedTarget } from '../http/request-log';
 import { EngineUnavailable } from '../kernel/event-log';
 import { type ReadStore } from '../kernel/read-store';
@@ -39,6 +38,7 @@ import { type Projector, startProjector } from './threads/projector';
 import { startReplay } from './threads/replay';
 import { startTraces } from './tracing';
 import { type Running, type ServeOptions } from './serve';
+import { namingRequest, REQUEST_ID, requestIdOf } from '../http/request-state';
 
 /** What `affilog receiver` listens on in the README. */
 const DEMO_RECEIVER = '127.0.0.1:4000';

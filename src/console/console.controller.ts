@@ -11,7 +11,6 @@ import { HttpParts } from '../http/service';
 import { TOKEN, tokenHash } from '../network/organisations';
 import { actionOperations } from '../operations/rest/actions.controller';
 import { Clock } from '../runtime/clock';
-import { Shared } from '../runtime/shared';
 import { httpFaults } from '../wire/api/errors';
 import { CONTENT_TYPES } from '../wire/api/format';
 import { SCRIPT, STYLE } from './assets';
@@ -20,6 +19,7 @@ import { filled, Operator, Refused } from './operator';
 import { MENU, PAGES } from './pages';
 import { loginText, messageText, pageText, type Said, sectionText } from './render';
 import { FailedLogins, SESSION_MS, Sessions } from './session';
+import { SharedResults } from '../runtime/concurrency';
 
 const COOKIE = 'affilog_console';
 /** What the last change has said, until the next page is shown. */
@@ -72,7 +72,7 @@ class ConsoleController implements nest.OnModuleDestroy {
   private readonly failed = new FailedLogins();
   private live = 0;
   /** Live sections by the address of their page: who looks at the same one shares what was read. */
-  private readonly shown: Shared<readonly Section[]>;
+  private readonly shown: SharedResults<readonly Section[]>;
 
   constructor(
     private readonly options: HttpParts,
@@ -80,7 +80,7 @@ class ConsoleController implements nest.OnModuleDestroy {
     private readonly clock: Clock,
     private readonly host: HttpAdapterHost,
   ) {
-    this.shown = new Shared(clock, LIVE_MS);
+    this.shown = new SharedResults(clock, LIVE_MS);
   }
 
   onModuleDestroy(): void {

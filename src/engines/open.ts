@@ -1,13 +1,12 @@
-import { access, constants, mkdir, open } from 'node:fs/promises';
-import { dirname, join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { type MessagePort } from 'node:worker_threads';
 import { NamedError } from '../kernel/fault';
-import { DamagedLog, EngineUnavailable, type EventLog, type ExpiringLog } from '../kernel/event-log';
+import { type EventLog, type ExpiringLog } from '../kernel/event-log';
 import { type IsGone, type Lease, Leases } from '../kernel/leases';
 import { type ReadStore } from '../kernel/read-store';
 import { type OnRetry, UnusableUrl } from '../runtime/unavailable';
-import { closeDatabase, toFailure } from './embedded/connection';
-import { LeaseFile, lock, Presence, PRESENCE_FOLDER } from './embedded/leases';
+import { exists, makeFolder, namingPath, refuseUnfinishedImport, requireWritable } from './data-folder';
+import { LeaseFile, PRESENCE_FOLDER } from './embedded/leases';
 import {
   copyDeliveryLog,
   joinDeliveryLog,
@@ -18,9 +17,7 @@ import {
 } from './embedded/log/open-log';
 import { layoutFolder } from './embedded/store/registry';
 import { openEmbeddedStore } from './embedded/store/open-store';
-import { isObject } from '../kernel/unknown';
-import { traced } from './traced-log';
-import { refuseUnfinishedImport } from './unfinished-import';
+import { traced } from '../runtime/tracing';
 
 /** Which engines to use, and where. The two choices are independent. */
 export interface EngineSettings {
@@ -308,92 +305,6 @@ function unknown(setting: string, expected: string): UnknownEngine {
 function refuse(setting: string, error: unknown): never {
   throw error instanceof UnusableUrl ? new UnknownEngine(`${setting}: ${error.message}`) : error;
 }
-
-/** A file or folder that cannot be used. A cause only: the message of the error itself contains no path. */
-class UnusablePath extends NamedError {
-  constructor(
-    readonly path: string,
-    cause: unknown,
-  ) {
-    super(isObject(cause) && 'message' in cause ? `${path} (${String(cause.message)})` : path, { cause });
-  }
-}
-
-/** Adds the path to an engine's failure, which is without it since it may be answered over HTTP. */
-async function namingPath<Opened>(path: string, open: () => Promise<Opened>): Promise<Opened> {
-  try {
-    return await open();
-  } catch (error) {
-    const isNamed = error instanceof DamagedLog || !(error instanceof EngineUnavailable);
-    if (isNamed || (isObject(error.cause) && 'path' in error.cause)) throw error;
-    throw new EngineUnavailable(error.message, { cause: new UnusablePath(resolve(path), error.cause) });
-  }
-}
-
-async function requireWritable(folder: string): Promise<void> {
-  await access(folder, constants.W_OK | constants.X_OK).catch((cause: unknown) => {
-    throw new EngineUnavailable('the data folder cannot be written', { cause });
-  });
-}
-
-/** Not `mkdir` with `recursive`: in a pseudo file system such as `/proc`, Node.js 20 loops forever. */
-async function makeFolder(folder: string): Promise<void> {
-  try {
-    await makeWithParents(folder);
-  } catch (error) {
-    throw new EngineUnavailable('the data folder cannot be created', { cause: error });
-  }
-}
-
-async function makeWithParents(folder: string): Promise<void> {
-  if (await exists(folder)) return;
-  await makeWithParents(dirname(folder));
-  await mkdir(folder, { mode: 0o700 }).catch(async (error: unknown) => {
-    if (!(await exists(folder))) throw error;
-  });
-}
-
-async function exists(path: string): Promise<boolean> {
-  return await access(path).then(
-    () => true,
-    () => false,
-  );
-}
-
-/** Shows that this thread lives to other processes with the same data folder, whatever the engines are. */
-export function presenceIn(dataDir: string): Presence {
-  return new Presence(dataDir);
-}
-
-/**
- * Runs `work` while this process has the lock of a file, which is created if needed and stays; undefined if another one
- * has it. It works between machines if the file system has locks, and ends with the process. Raises `EngineUnavailable`
- * if it cannot be locked, system errors, and what `work` raises.
- */
-export async function whileLocked<Result>(
-  file: string,
-  work: () => Promise<Result>,
-): Promise<Result | undefined> {
-  await (await open(file, 'a', 0o600)).close();
-  const locked = lockUnlessTaken(file);
-  if (locked === undefined) return undefined;
-  try {
-    return await work();
-  } finally {
-    closeDatabase(locked);
-  }
-}
-
-function lockUnlessTaken(file: string): ReturnType<typeof lock> | undefined {
-  try {
-    return lock(file);
-  } catch (error) {
-    if (isObject(error) && 'sqliteCode' in error && error.sqliteCode === SQLITE_BUSY) return undefined;
-    throw toFailure('the lock of the folder', error);
-  }
-}
-
-const SQLITE_BUSY = 5;
 
 /** Leases that are opened when they are first needed: most processes and threads never need them. */
 class LazyLeases extends Leases {

@@ -9,9 +9,8 @@ import { errorsAsJson, httpFaults, notResponding } from '../wire/api/errors';
 import { CONTENT_TYPES } from '../wire/api/format';
 import { writeJson } from '../wire/json/write';
 import { CORS, CORS_HEADERS } from './cors';
-import { REQUEST_ID, requestIdIn, requestIdOf } from './request-id';
 import { HttpLog } from './request-log';
-import { routedPath } from './request-state';
+import { routedPath, REQUEST_ID, requestIdIn, requestIdOf } from './request-state';
 
 /** The HTTP server below Nest. Limits and time-outs of bodies are those of `PostedBody`. */
 export function httpAdapter(log?: FastifyBaseLogger): FastifyAdapter {

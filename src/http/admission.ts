@@ -12,11 +12,11 @@ import { ApiOperation, formatsOf, keyTableOf, rolesOf } from './decorators';
 import { operationsOf } from './describe';
 import { RepeatableRequest, takesKey } from './idempotency';
 import { representationOf } from './representation';
-import { beginCommand } from './request-trace';
 import { sentTokens } from './request-state';
 import { whenOver } from './send-stream';
 import { HttpParts, type Service, serviceOf } from './service';
 import { WaitForReadModels } from './visible-writes';
+import { beginCommand } from './request-log';
 
 const READS = ['GET', 'HEAD'];
 const MINUTE = 60_000;

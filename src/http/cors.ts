@@ -1,5 +1,5 @@
 import { REPLAYED } from './idempotency';
-import { REQUEST_ID } from './request-id';
+import { REQUEST_ID } from './request-state';
 
 /** Response headers that scripts of other origins may read (Document 1, Conventions 7). */
 const EXPOSED = [

@@ -11,9 +11,9 @@ import { httpFaults, notBuilt, notResponding } from '../wire/api/errors';
 import { AnsweredBefore, REPLAYED } from './idempotency';
 import { ClientGone } from './read-queue';
 import { failureRepresentation, renderErrors } from './representation';
-import { namingRequest } from './request-id';
 import { dropIfSlow } from './send-stream';
 import { errorNamespace, HttpParts } from './service';
+import { namingRequest } from './request-state';
 
 /** Failures of this process since it started. */
 export class FailureCounts {

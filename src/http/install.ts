@@ -1,4 +1,4 @@
-import { ModulesContainer } from '@nestjs/core';
+import { ModulesContainer, APP_FILTER, APP_GUARD } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { type FastifyReply, type FastifyRequest } from 'fastify';
 import { type Fault } from '../kernel/fault';
@@ -9,12 +9,16 @@ import { AnswerWriter } from './answer-writer';
 import { BodyBudgets, takeExpectations } from './posted-body';
 import { CORS } from './cors';
 import { operationsOf } from './describe';
-import { REQUEST_ID } from './request-id';
-import { requestLogger } from './request-log';
+import { requestLogger, endCommand, traceRequest } from './request-log';
 import { RequestMetrics } from './request-metrics';
-import { endCommand, traceRequest } from './request-trace';
-import { decorateRequests, headerFault } from './request-state';
+import { decorateRequests, headerFault, REQUEST_ID } from './request-state';
 import { HttpParts, serviceOf } from './service';
+import { type DynamicModule, Module } from '@nestjs/common';
+import { Clock } from '../runtime/clock';
+import { FailureCounts, FailureFilter } from './failure-filter';
+import { ReadQueue } from './read-queue';
+import { WaitForReadModels } from './visible-writes';
+import { AdmissionGuard } from './admission';
 
 /** Sets up the HTTP server of an application with `HttpModule`. Call it before the application is initialised. */
 export function installHttp(app: NestFastifyApplication): void {
@@ -124,4 +128,26 @@ function patternOf(url: string): RegExp {
     .split('/')
     .map((segment) => (segment.startsWith(':') ? '[^/]+' : segment.replace(/[^\w-]/g, '\\$&')));
   return new RegExp(`^${segments.join('/')}$`);
+}
+
+@Module({})
+export class HttpModule {
+  static with(parts: HttpParts, readModels: WaitForReadModels, clock: Clock): DynamicModule {
+    return {
+      module: HttpModule,
+      global: true,
+      providers: [
+        { provide: HttpParts, useValue: parts },
+        { provide: WaitForReadModels, useValue: readModels },
+        { provide: Clock, useValue: clock },
+        AnswerWriter,
+        ReadQueue,
+        FailureCounts,
+        RequestMetrics,
+        { provide: APP_GUARD, useClass: AdmissionGuard },
+        { provide: APP_FILTER, useClass: FailureFilter },
+      ],
+      exports: [HttpParts, WaitForReadModels, Clock, FailureCounts, RequestMetrics],
+    };
+  }
 }

@@ -3,7 +3,9 @@ import { type FastifyInstance, type FastifyReply, type FastifyRequest, LogContro
 import { type RequestTarget, type SentKey } from '../wire/keys/request-target';
 import { ExpectedFailureLog, isUnavailable } from './failure-filter';
 import { ClientGone } from './read-queue';
-import { TooSlow } from './send-stream';
+import { TooSlow, whenOver } from './send-stream';
+import { type ServerResponse } from 'node:http';
+import { isTracing, startSpan, startStep, validTrace, within } from '../runtime/tracing';
 
 const LEVELS = ['trace', 'debug', 'info'];
 
@@ -74,4 +76,43 @@ export function loggedTarget({ path, extension, matrix, query }: RequestTarget):
 /** A token among the matrix keys is a mistake of the client, but no less a token. */
 function withoutToken(keys: readonly SentKey[]): readonly SentKey[] {
   return keys.filter(({ name }) => name !== 'token');
+}
+
+/**
+ * Handles a request to a service as a span, which continues the trace of its client if that has sent one. Health checks and
+ * pages, which are asked for again and again, are none.
+ */
+export function traceRequest(request: FastifyRequest, response: ServerResponse, handle: () => void): void {
+  const span = isTracing() && request.service !== undefined ? startRequest(request) : undefined;
+  if (span === undefined) {
+    handle();
+    return;
+  }
+  whenOver(response, () => {
+    endCommand(request);
+    // Until headers are sent, Node.js reports 200.
+    const status = response.headersSent ? response.statusCode : undefined;
+    span.end({ 'http.response.status_code': status }, status === undefined || status >= 500);
+  });
+  within(span.traceparent, handle);
+}
+
+function startRequest({ method, routeOptions: { url: route }, raw, id }: FastifyRequest) {
+  return startSpan({
+    name: route === undefined ? method : `${method} ${route}`,
+    kind: 'server',
+    parent: validTrace(raw.headers['traceparent']),
+    attributes: { 'http.request.method': method, 'http.route': route, 'affilog.request.id': id },
+  });
+}
+
+/** The handler of a request that may change something begins, such as `TransactionsController.report`. */
+export function beginCommand(request: FastifyRequest, controller: string, handler: string): void {
+  if (isTracing()) request.command = startStep(`${controller}.${handler}`);
+}
+
+/** The handler has returned; its answer is written afterwards. */
+export function endCommand(request: FastifyRequest): void {
+  request.command?.end();
+  request.command = undefined;
 }

@@ -260,3 +260,15 @@ export async function requireVersion(store: ReadStore, { name, version }: Collec
   if (!generations.some((one) => one.state === 'live' && one.version === version))
     throw new NoGeneration({ collection: name }, version);
 }
+
+/** Makes a collection that no projection fills live, unless it is. */
+export async function createUnlessLive(store: ReadStore, spec: CollectionSpec): Promise<void> {
+  const isLive = async (): Promise<boolean> =>
+    (await store.generations(spec.name)).some(({ state }) => state === 'live');
+  if (await isLive()) return;
+  const generation = await store.create(spec);
+  await store.finish(generation);
+  // Another process may have been faster, and written something already.
+  if (await isLive()) await store.drop(generation);
+  else await store.swap(generation);
+}

@@ -2,7 +2,7 @@ import { positionOf } from '../kernel/event';
 import { EngineUnavailable } from '../kernel/event-log';
 import { type Clock, type Timer } from '../runtime/clock';
 import { withEngineTimeout } from '../runtime/unavailable';
-import { type CollectionSpec, NoGeneration, type ReadStore } from '../kernel/read-store';
+import { createUnlessLive, type CollectionSpec, NoGeneration, type ReadStore } from '../kernel/read-store';
 
 /** One document per token: its id is the token's hash, its body the day. Not projected from the log. */
 const COLLECTION: CollectionSpec = { name: 'token-uses', version: 1, fields: {} };
@@ -76,7 +76,7 @@ export class TokenUses {
   private async write(): Promise<void> {
     const uses = [...this.pending];
     if (uses.length === 0) return;
-    await prepare(this.store);
+    await createUnlessLive(this.store, COLLECTION);
     // The day is the version too: a later day always wins, whichever process writes first.
     const writes = uses.map(([id, day]) => ({
       version: positionOf(day),
@@ -88,12 +88,4 @@ export class TokenUses {
       if (this.pending.get(hash) === day) this.pending.delete(hash);
     }
   }
-}
-
-async function prepare(store: ReadStore): Promise<void> {
-  const generations = await store.generations(COLLECTION.name);
-  if (generations.some(({ state }) => state === 'live')) return;
-  const generation = await store.create(COLLECTION);
-  await store.finish(generation);
-  await store.swap(generation);
 }

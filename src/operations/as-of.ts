@@ -19,12 +19,12 @@ import {
   UnknownAsOf,
 } from '../projector/as-of';
 import { refuseOtherLog } from '../projector/origin';
-import { runningCode } from '../projector/running-code';
 import { type Clock } from '../runtime/clock';
 import { asUpperBound, readDate } from '../wire/date';
 import { UsageError } from './command-error';
 import { timeIn, timeOf } from './log-events';
 import { projectionsNamed } from './rebuild';
+import { runningCode } from '../projector/parked';
 
 /** What is asked for: as of a time or a position. */
 export interface AsOfRequest {

@@ -1,19 +1,19 @@
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { access, chmod, copyFile, mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
+import { chmod, copyFile, mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
-import { copyDeliveriesTo, DELIVERIES_FILE, type Engines, whileLocked } from '../engines/open';
-import { isImportUnfinished } from '../engines/unfinished-import';
+import { exists, isImportUnfinished, syncFolder, whileLocked } from '../engines/data-folder';
+import { copyDeliveriesTo, DELIVERIES_FILE, type Engines } from '../engines/open';
 import { START } from '../kernel/event';
 import { defined } from '../kernel/without';
 import { codeOf } from '../kernel/unknown';
 import { type Clock } from '../runtime/clock';
 import { CommandError, UsageError } from './command-error';
 import { type Copied, type CopyProgress, refuseServers } from './copy-log';
-import { exportLog, type ExportProgress, importFiles, MANIFEST, syncFolder } from './export-log';
+import { exportLog, type ExportProgress, importFiles, MANIFEST } from './export-log';
 import { type InstallationPlace } from './installation';
 
 /**
@@ -196,13 +196,6 @@ async function sha256Of(path: string, signal?: AbortSignal): Promise<string> {
   const hash = createHash('sha256');
   await pipeline(createReadStream(path), hash, { ...(signal === undefined ? {} : { signal }) });
   return hash.digest('hex');
-}
-
-async function exists(path: string): Promise<boolean> {
-  return await access(path).then(
-    () => true,
-    () => false,
-  );
 }
 
 async function writeBackup(to: string, backup: Backup): Promise<void> {

@@ -2,7 +2,7 @@ import { createHash, type Hash } from 'node:crypto';
 import { ProgressMeter, type Progress } from '../projector/progress-meter';
 import { type NewEvent, NO_STREAM, type RecordedEvent, START } from '../kernel/event';
 import { openLeases, openLogAt } from '../engines/open';
-import { markImport, unmarkImport } from '../engines/unfinished-import';
+import { markImport, unmarkImport } from '../engines/data-folder';
 import { type Leases } from '../kernel/leases';
 import { SYSTEM_CLOCK } from '../runtime/clock';
 import { AUTOMATION_LEASE, MATCHER_LEASE } from '../runtime/lease-holder';

@@ -12,7 +12,7 @@ import { codeOf } from '../kernel/unknown';
 import { type Progress, ProgressMeter } from '../projector/progress-meter';
 import { SYSTEM_CLOCK } from '../runtime/clock';
 import { CommandError, UsageError } from './command-error';
-import { markImport, type ImportOrigin, unmarkImport } from '../engines/unfinished-import';
+import { markImport, type ImportOrigin, syncFolder, unmarkImport } from '../engines/data-folder';
 import { type Copied, copyLog, type CopyOptions } from './copy-log';
 import {
   CSV_HEAD,
@@ -305,11 +305,6 @@ async function writeManifest(folder: string, manifest: ExportManifest): Promise<
   await syncFolder(folder);
   await rename(part, join(folder, FILE));
   await syncFolder(folder);
-}
-
-export async function syncFolder(folder: string): Promise<void> {
-  const handle = await open(folder);
-  await handle.sync().finally(() => handle.close());
 }
 
 /** Undefined if there is none. Raises `CommandError` for an unusable one. */

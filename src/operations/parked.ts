@@ -1,8 +1,7 @@
 import { AUTOMATIONS } from '../processes/automation-runner';
 import { directoryAt, type UnusableEvent } from '../network/directory';
 import { liveGeneration, nameOf } from '../projector/generations';
-import { countParked, keyOf, listParked, type Parked, requestRetry } from '../projector/parked';
-import { skipDecider } from '../projector/skipped-events';
+import { countParked, keyOf, listParked, type Parked, requestRetry, skipDecider } from '../projector/parked';
 import { execute } from '../kernel/decider';
 import { type EventLog } from '../kernel/event-log';
 import { SYSTEM_CLOCK } from '../runtime/clock';

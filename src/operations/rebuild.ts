@@ -12,11 +12,11 @@ import { readNotes, removeNote, type Verification, writeNote } from '../projecto
 import { isOfOtherLog, recordOrigin, refuseOtherLog } from '../projector/origin';
 import { DELIVERY_LOG, DOMAIN_LOG, type Projection, type Source } from '../projector/projection';
 import { discardBeside, rebuild, type RebuildParts, type Rebuilt } from '../projector/rebuild';
-import { runningCode } from '../projector/running-code';
 import { type Swapped, swapStandby } from '../projector/standby';
 import { SYSTEM_CLOCK } from '../runtime/clock';
 import { isAbort, reasonOf } from '../runtime/unavailable';
 import { UsageError } from './command-error';
+import { runningCode } from '../projector/parked';
 
 export interface ProjectedEngines extends Pick<Engines, 'log' | 'store'> {
   readonly deliveries: () => Promise<EventLog>;

@@ -3,6 +3,7 @@ import { type EventLog } from '../kernel/event-log';
 import { NamedError, Refusal } from '../kernel/fault';
 import { EVERYTHING } from '../kernel/query';
 import {
+  createUnlessLive,
   type CollectionSpec,
   NoGeneration,
   type ReadStore,
@@ -100,7 +101,7 @@ export async function buildAsOf(
   return await withLease(store, parts, async (lease) => {
     const before = await acceptable(store, name, known);
     await prepareParked(store);
-    await prepare(store);
+    await createUnlessLive(store, COLLECTION);
     const versions = projections.map(({ collection }) => [collection.name, collection.version] as const);
     const models = { ...before?.models, ...Object.fromEntries(versions) };
     const { time } = known;
@@ -297,14 +298,6 @@ async function remove(store: ReadStore, generations: Parameters<typeof dropGener
 async function save(store: ReadStore, asOf: AsOf): Promise<void> {
   const put = { id: asOf.name, fields: {}, body: JSON.stringify(asOf) };
   await store.write(TARGET, [{ version: START, put }]);
-}
-
-async function prepare(store: ReadStore): Promise<void> {
-  const generations = await store.generations(COLLECTION.name);
-  if (generations.some(({ state }) => state === 'live')) return;
-  const generation = await store.create(COLLECTION);
-  await store.finish(generation);
-  await store.swap(generation);
 }
 
 /** One process at a time builds or drops. Raises `RebuildUnderWay`. */

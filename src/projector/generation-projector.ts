@@ -11,9 +11,8 @@ import {
 import { type CategoryChange } from '../network/categories/categories';
 import { type Directory } from '../network/directory';
 import { nameOf } from './generations';
-import { type Parked, ParkedDocuments } from './parked';
+import { type Parked, ParkedDocuments, skippedEvents } from './parked';
 import { type IncomingEvent, type Projection } from './projection';
-import { skippedEvents } from './skipped-events';
 
 /** Directory changes per query for the documents that they affect. */
 const CHANGES_PER_QUERY = 100;

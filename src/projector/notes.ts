@@ -1,5 +1,5 @@
 import { type Found } from '../kernel/query';
-import { type CollectionSpec, NoGeneration, type ReadStore } from '../kernel/read-store';
+import { createUnlessLive, type CollectionSpec, NoGeneration, type ReadStore } from '../kernel/read-store';
 import { type Position, START } from '../kernel/event';
 import { type Pace } from './progress-meter';
 
@@ -149,7 +149,7 @@ export async function writeNote<K extends Kind>(
   const write = () => store.write(TARGET, [{ version: START, put }]);
   await write().catch(async (error: unknown) => {
     if (!(error instanceof NoGeneration)) throw error;
-    await prepare(store);
+    await createUnlessLive(store, COLLECTION);
     await write();
   });
 }
@@ -165,15 +165,4 @@ export async function removeNote(store: ReadStore, kind: Kind, name: string): Pr
 /** Which of these read models are paused. */
 export async function pausedAmong(store: ReadStore, names: readonly string[]): Promise<ReadonlySet<string>> {
   return new Set((await readNotes(store, 'paused', names)).keys());
-}
-
-async function prepare(store: ReadStore): Promise<void> {
-  const isThere = async (): Promise<boolean> =>
-    (await store.generations(COLLECTION.name)).some(({ state }) => state === 'live');
-  if (await isThere()) return;
-  const generation = await store.create(COLLECTION);
-  await store.finish(generation);
-  // Another process may have been faster, and left something already.
-  if (await isThere()) await store.drop(generation);
-  else await store.swap(generation);
 }

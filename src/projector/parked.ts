@@ -1,7 +1,18 @@
 import { NamedError } from '../kernel/fault';
 import { type Position, START } from '../kernel/event';
 import { EVERYTHING, type Filter } from '../kernel/query';
-import { type CollectionSpec, NoGeneration, type ReadStore, type Write } from '../kernel/read-store';
+import {
+  createUnlessLive,
+  type CollectionSpec,
+  NoGeneration,
+  type ReadStore,
+  type Write,
+} from '../kernel/read-store';
+import { type Decider, load } from '../kernel/decider';
+import { type EventLog } from '../kernel/event-log';
+import { createHash } from 'node:crypto';
+import { readdir, readFile } from 'node:fs/promises';
+import { join, relative } from 'node:path';
 
 /**
  * A parked document: an event could not be folded into it. It stays as it was before that
@@ -56,11 +67,7 @@ export class TooManyParked extends NamedError {
 
 /** Creates the collection of parked documents if it does not exist. */
 export async function prepareParked(store: ReadStore): Promise<void> {
-  const generations = await store.generations(COLLECTION.name);
-  if (generations.some(({ state }) => state === 'live')) return;
-  const generation = await store.create(COLLECTION);
-  await store.finish(generation);
-  await store.swap(generation);
+  await createUnlessLive(store, COLLECTION);
 }
 
 /** The parked documents of one generation or of all, in no particular order. */
@@ -235,4 +242,64 @@ export function keyOf({
   position,
 }: Pick<Parked, 'document' | 'stream' | 'position'>): string {
   return document ?? `${stream}@${position}`;
+}
+
+/**
+ * An operator excluded an event from a projection. It is an event in the stream `projection-<name>`, so a rebuild
+ * and a copy of the log honour it too (`docs/decisions.md#x47`).
+ *
+ * Its name and shape are the storage format: add, never rename.
+ */
+export interface EventSkipped {
+  readonly type: 'EventSkipped';
+  readonly data: Skip;
+}
+
+/** `at` is an ISO 8601 instant. */
+export interface Skip {
+  readonly event: string;
+  readonly stream: string;
+  /** The document that it belongs to, if the event names one. */
+  readonly document?: string;
+  readonly reason: string;
+  readonly by: string;
+  readonly at: string;
+}
+
+/** The state is the set of skipped events; skipping one of them again appends nothing. */
+export const skipDecider: Decider<Skip, ReadonlySet<string>, EventSkipped> = {
+  category: 'projection',
+  initial: new Set(),
+  decide: (skip, skipped) => (skipped.has(skip.event) ? [] : [{ type: 'EventSkipped', data: skip }]),
+  evolve: (skipped, { data }) => new Set([...skipped, data.event]),
+};
+
+/** Ids of the events that a projection skips. */
+export async function skippedEvents(log: EventLog, projection: string): Promise<ReadonlySet<string>> {
+  return (await load(log, skipDecider, projection)).state;
+}
+
+/** All code that a projection, or the matcher, may run, with the folders in them. */
+const FOLDERS = [
+  '../../projections',
+  '.',
+  '../delivery/matching',
+  '../domain',
+  '../kernel',
+  '../network',
+  '../runtime',
+  '../wire',
+] as const;
+
+/** A hash of this code: parked documents and events are retried when it has changed. */
+export async function runningCode(): Promise<string> {
+  const hash = createHash('sha256');
+  for (const folder of FOLDERS) {
+    const path = join(__dirname, folder);
+    const entries = await readdir(path, { withFileTypes: true, recursive: true });
+    const files = entries.filter((entry) => entry.isFile());
+    for (const file of files.map(({ name, parentPath }) => join(parentPath, name)).sort())
+      hash.update(relative(path, file)).update(await readFile(file));
+  }
+  return hash.digest('hex').slice(0, 16);
 }

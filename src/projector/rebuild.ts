@@ -19,7 +19,7 @@ import {
 } from './generations';
 import { readNotes, removeNote, writeNote } from './notes';
 import { Pacer } from './pacer';
-import { countParked, prepareParked } from './parked';
+import { countParked, prepareParked, skippedEvents } from './parked';
 import {
   meanPace,
   type Progress,
@@ -29,7 +29,6 @@ import {
   type Stretch,
 } from './progress-meter';
 import { DOMAIN_LOG, type Projection, type Source } from './projection';
-import { skippedEvents } from './skipped-events';
 import { makeLive, RETAIN_MS } from './standby';
 
 export interface RebuildParts {

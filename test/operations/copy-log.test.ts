@@ -1,7 +1,7 @@
 import { mkdir, readdir } from 'node:fs/promises';
 import fc from 'fast-check';
 import { openEngines, openLogAt } from '../../src/engines/open';
-import { markImport } from '../../src/engines/unfinished-import';
+import { markImport } from '../../src/engines/data-folder';
 import { CommandError } from '../../src/operations/command-error';
 import { copyLog } from '../../src/operations/copy-log';
 import { serveReplay } from '../../src/replay/serve-replay';

@@ -17,7 +17,7 @@ import { fromLine, type LogRange, rangeOf, readRange, toLine } from '../../src/o
 import { Engine } from '../../src/operations/sql/duckdb';
 import { start } from '../../src/app/start';
 import { openEngines, openLogAt } from '../../src/engines/open';
-import { UnfinishedImport } from '../../src/engines/unfinished-import';
+import { UnfinishedImport } from '../../src/engines/data-folder';
 import { AUTOMATION_LEASE, MATCHER_LEASE } from '../../src/runtime/lease-holder';
 import { run, type Run } from '../cli/run';
 import { fill, newEvent, newEvents } from '../contracts/event-log/events';

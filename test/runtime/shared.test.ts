@@ -1,5 +1,5 @@
-import { Shared } from '../../src/runtime/shared';
 import { TestClock } from '../support/clock';
+import { SharedResults } from '../../src/runtime/concurrency';
 
 let now = 0;
 const clock = new TestClock(
@@ -8,7 +8,7 @@ const clock = new TestClock(
 );
 
 test('a result is computed at most once in a while, and once at a time, for all who ask for its key', async () => {
-  const shared = new Shared<number>(clock, 100);
+  const shared = new SharedResults<number>(clock, 100);
   let computed = 0;
   let end = (): void => undefined;
   const compute = async (): Promise<number> => {
@@ -34,7 +34,7 @@ test('a result is computed at most once in a while, and once at a time, for all 
 });
 
 test('a failure is not kept', async () => {
-  const shared = new Shared<number>(clock, 100);
+  const shared = new SharedResults<number>(clock, 100);
   await expect(shared.get('a', () => Promise.reject(new Error('once')))).rejects.toThrow('once');
   expect(await shared.get('a', async () => 1)).toBe(1);
 });

@@ -1,13 +1,14 @@
 import { type Notifier } from '../../delivery/notifier';
-import { type Engines, joinEngines, presenceIn } from '../../engines/open';
+import { presenceIn } from '../../engines/data-folder';
+import { type Engines, joinEngines } from '../../engines/open';
 import { allowedBy, ownerOf, secretsOf } from '../../operations/installation';
-import { runningCode } from '../../projector/running-code';
 import { type Remote } from '../../runtime/calls';
 import { SYSTEM_CLOCK } from '../../runtime/clock';
 import { type Report } from '../../runtime/failure-report';
 import { type Served } from '../../runtime/thread';
 import { type Config } from '../../settings/config';
 import { startOver, type Ticketed } from '../start-thread';
+import { runningCode } from '../../projector/parked';
 
 interface NotifierData extends Ticketed {
   readonly config: Config;

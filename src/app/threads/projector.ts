@@ -1,11 +1,11 @@
 import { type Engines, joinEngines } from '../../engines/open';
-import { runningCode } from '../../projector/running-code';
 import { type Remote } from '../../runtime/calls';
 import { SYSTEM_CLOCK } from '../../runtime/clock';
 import { type Report } from '../../runtime/failure-report';
 import { type Served } from '../../runtime/thread';
 import { type ReadModels } from '../read-models';
 import { startOver, type Ticketed } from '../start-thread';
+import { runningCode } from '../../projector/parked';
 
 interface ProjectorData extends Ticketed {
   readonly keepMs: number;

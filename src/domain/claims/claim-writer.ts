@@ -167,7 +167,7 @@ export class ClaimWriter {
   async revise(id: number, change: Revision, known: StateAt<ClaimState>): Promise<Written> {
     const { at, claim } = change;
     const key = keyOf(claim);
-    for (let { state, revision } = known; ; { state, revision } = await this.load(id)) {
+    for (let { state, revision } = known; ; { state, revision } = await load(this.log, claimDecider, id)) {
       const before = state.is === 'filed' ? keyOf(state.claim) : key;
       const events = claimDecider.decide({ do: 'revise', ...change }, state);
       if (before !== key && !(await this.keys.reserve(key, { owner: id, at, revision })))

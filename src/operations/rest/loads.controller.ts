@@ -15,8 +15,7 @@ import { integer, text } from '../../wire/record/kinds';
 import { listOf, record } from '../../wire/record/record';
 import { loadHistory, undoLoad, undoPlan } from '../undo-load';
 import { OperatorActions } from './actions.controller';
-import { OneAtATime } from './one-at-a-time';
-import { operatorFaults as fault, REQUIRED_REASON } from './operator-service';
+import { operatorFaults as fault, REQUIRED_REASON, OneAtATime } from './operator-service';
 import { ServerPlace } from './server.controller';
 
 const count = (description: string) => ({ kind: integer(), description });

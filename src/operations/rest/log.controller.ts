@@ -12,8 +12,7 @@ import { integer, text } from '../../wire/record/kinds';
 import { listOf, record } from '../../wire/record/record';
 import { checkLog, logStats, TooManyEvents } from '../inspect-log';
 import { maskedLines, rangeOf, withEmptyLines } from '../log-events';
-import { OneAtATime } from './one-at-a-time';
-import { operatorFaults as fault } from './operator-service';
+import { operatorFaults as fault, OneAtATime } from './operator-service';
 
 const logKeys = {
   type: { type: TEXT, multiple: true, description: 'Types of events' },

@@ -4,6 +4,7 @@ import { UnknownAsOf } from '../../projector/as-of';
 import { INTEGER, type KeyTable, type KeyType, oneOf, TEXT } from '../../wire/keys/keys';
 import { MAX_REASON } from '../actions';
 import { CommandError, NothingThere } from '../command-error';
+import { httpFaults, notResponding } from '../../wire/api/errors';
 
 /** Codes are the HTTP status, as for generic errors (`docs/decisions.md#x60`). */
 const operatorFaultTable = {
@@ -77,3 +78,25 @@ export const suggestKeys = {
   name: { type: TEXT, multiple: true, description: 'Category names of any feed' },
   most: { type: INTEGER, description: 'Suggestions for each name: default 3, at most 20' },
 } as const satisfies KeyTable;
+
+/** Requests that read much: one at a time in a process, until its client has left or the server stops. */
+export class OneAtATime {
+  private readonly stop = new AbortController();
+  private isUnderWay = false;
+
+  /** Raises 503 while another one is under way. */
+  async run<T>(gone: AbortSignal | undefined, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    if (this.isUnderWay) throw httpFaults.overloaded(undefined, { retryAfter: 1 });
+    this.isUnderWay = true;
+    try {
+      return await work(AbortSignal.any([this.stop.signal, ...(gone === undefined ? [] : [gone])]));
+    } finally {
+      this.isUnderWay = false;
+    }
+  }
+
+  /** A stop does not wait for it. */
+  end(): void {
+    this.stop.abort(notResponding());
+  }
+}

@@ -4,7 +4,6 @@ import { ApiOperation, MatrixKeys, Produces, Roles } from '../../http/decorators
 import { EventLog } from '../../kernel/event-log';
 import { ReadStore } from '../../kernel/read-store';
 import { Clock } from '../../runtime/clock';
-import { Shared } from '../../runtime/shared';
 import { operationsById, type Shape } from '../../wire/api/description';
 import { type Keys, type KeyTable, TEXT } from '../../wire/keys/keys';
 import { integer, object, text } from '../../wire/record/kinds';
@@ -12,6 +11,7 @@ import { listOf, record } from '../../wire/record/record';
 import { UsageError } from '../command-error';
 import { documentNamed, documentsOfEvent } from '../documents';
 import { type Measured, measured, serverState, type ServerParts } from '../server-state';
+import { SharedResults } from '../../runtime/concurrency';
 
 /** The container's token for what the state of a server depends on. */
 export abstract class ServerPlace {
@@ -109,7 +109,7 @@ const MEASURED_MS = 2_000;
 @Roles(['operator'])
 @Produces(['json'])
 export class ServerController {
-  private readonly measured: Shared<Measured>;
+  private readonly measured: SharedResults<Measured>;
 
   constructor(
     private readonly log: EventLog,
@@ -117,7 +117,7 @@ export class ServerController {
     private readonly clock: Clock,
     private readonly place: ServerPlace,
   ) {
-    this.measured = new Shared(clock, MEASURED_MS);
+    this.measured = new SharedResults(clock, MEASURED_MS);
   }
 
   @Get('server')

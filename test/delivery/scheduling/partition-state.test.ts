@@ -161,7 +161,7 @@ describe('The state of a partition', () => {
     expect([...state.receiver('a').queue, ...state.receiver('b').queue]).toEqual([0, 2, 1, 3]);
     expect([...state.short()]).toEqual([]);
     state.settle(outcomeOf('a', 0, 0, 0));
-    expect([...state.short()]).toEqual([{ receiver: 'a', rest: 4 }]);
+    expect([...state.short()]).toEqual([{ receiver: 'a', unreadFrom: 4 }]);
     state.refill('a', [4, 6, 8], undefined);
     expect([...state.receiver('a').queue]).toEqual([2, 4, 6, 8]);
   });

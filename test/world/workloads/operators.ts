@@ -6,10 +6,9 @@ import { pauseReadModels, readModelStates, resumeReadModels } from '../../../src
 import { PROJECTED } from '../../../src/operations/rebuild';
 import { liveGeneration, nameOf, SwapRefused } from '../../../src/projector/generations';
 import { recordOrigin } from '../../../src/projector/origin';
-import { listParked, requestRetry } from '../../../src/projector/parked';
+import { listParked, requestRetry, skipDecider } from '../../../src/projector/parked';
 import { type Projection } from '../../../src/projector/projection';
 import { discardBeside, rebuild, RebuildUnderWay } from '../../../src/projector/rebuild';
-import { skipDecider } from '../../../src/projector/skipped-events';
 import { swapStandby } from '../../../src/projector/standby';
 import { Parking } from '../../../src/runtime/parked-events';
 import { type Command } from '../clients';

@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { traced } from '../../src/engines/traced-log';
 import { type NewEvent, NO_STREAM } from '../../src/kernel/event';
 import { APPEND_LIMITS } from '../../src/kernel/event-log';
-import { type SpanStart, startSpan, traceBy, traceIn, within } from '../../src/runtime/tracing';
+import { type SpanStart, startSpan, traceBy, traceIn, within, traced } from '../../src/runtime/tracing';
 import { eventsOf, withLog } from '../support/temporary-log';
 
 const CAUSE = `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`;
