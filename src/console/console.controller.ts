@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { Readable } from 'node:stream';
@@ -213,9 +214,9 @@ class ConsoleController implements nest.OnModuleDestroy {
     }
   }
 
-  private operatorWith(token: string): Operator {
+  private operatorWith(token: string, gone?: AbortSignal): Operator {
     const fastify = this.host.httpAdapter.getInstance<FastifyInstance>();
-    return new Operator(fastify.inject.bind(fastify), token);
+    return new Operator(fastify.inject.bind(fastify), token, gone);
   }
 
   private async *news(page: Page, visit: Visit, asked: Asked, signal: AbortSignal): AsyncGenerator<string> {
@@ -249,8 +250,13 @@ class ConsoleController implements nest.OnModuleDestroy {
     reply: FastifyReply,
     answer: (visit: Visit) => Promise<void>,
   ): Promise<void> {
+    const gone = new AbortController();
+    // A page reads its sections at the same time.
+    setMaxListeners(0, gone.signal);
+    whenOver(reply.raw, () => gone.abort());
     try {
-      const visit = this.visitOf(request);
+      // What is changed is completed, whoever leaves.
+      const visit = this.visitOf(request, request.method === 'GET' ? gone.signal : undefined);
       if (visit === undefined) throw new Refused(401, 'the session has ended');
       await answer(visit);
     } catch (error) {
@@ -263,10 +269,10 @@ class ConsoleController implements nest.OnModuleDestroy {
     }
   }
 
-  private visitOf(request: FastifyRequest): Visit | undefined {
+  private visitOf(request: FastifyRequest, gone?: AbortSignal): Visit | undefined {
     const cookie = cookieIn(request, COOKIE);
     const session = this.sessions.open(cookie, this.clock.now().getTime());
-    return session && { cookie, operator: this.operatorWith(session.token) };
+    return session && { cookie, operator: this.operatorWith(session.token, gone) };
   }
 
   /** Whether a form was sent by a page of this server: browsers say which site has sent it. */

@@ -1,5 +1,6 @@
 import { type Readable } from 'node:stream';
-import { type FastifyInstance } from 'fastify';
+import { type FastifyInstance, type InjectOptions, type LightMyRequestResponse } from 'fastify';
+import { ClientGone } from '../http/read-queue';
 import { type Shape } from '../wire/api/description';
 import { type AnswerOf, type Kind } from '../wire/record/record';
 
@@ -28,9 +29,11 @@ type Inject = FastifyInstance['inject'];
  * the keys as `:name`; the other keys follow them.
  */
 export class Operator {
+  /** `gone` ends operations that have not begun to answer, such as statements of SQL: they raise `ClientGone`. */
   constructor(
     private readonly inject: Inject,
     private readonly token: string,
+    private readonly gone?: AbortSignal,
   ) {}
 
   /** The answer of an operation. Raises `Refused`. */
@@ -87,7 +90,7 @@ export class Operator {
 
   private async call(method: 'DELETE' | 'GET' | 'POST', path: string, keys: Keys, body?: object) {
     const type = body === undefined ? {} : { 'content-type': 'application/json; charset=utf-8' };
-    const answer = await this.inject({
+    const answer = await this.answered({
       payloadAsStream: true,
       method,
       url: addressOf(path, keys),
@@ -103,6 +106,23 @@ export class Operator {
     if (answer.statusCode >= 400 && path !== '/health/ready')
       throw new Refused(answer.statusCode, messageIn(payload));
     return { payload, headers: answer.headers };
+  }
+
+  private async answered(request: InjectOptions): Promise<LightMyRequestResponse> {
+    const { gone } = this;
+    if (gone === undefined) return await this.inject(request);
+    // An answer that is being read must not be aborted: Fastify would fail.
+    const waiting = new AbortController();
+    const leave = (): void => waiting.abort();
+    gone.addEventListener('abort', leave);
+    try {
+      if (gone.aborted) throw new ClientGone();
+      return await this.inject({ ...request, signal: waiting.signal });
+    } catch (error) {
+      throw gone.aborted ? new ClientGone() : error;
+    } finally {
+      gone.removeEventListener('abort', leave);
+    }
   }
 }
 

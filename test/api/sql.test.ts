@@ -20,6 +20,17 @@ const rowsOf = ({ body }: Response): readonly Row[] =>
     .slice(0, -1)
     .map((line) => JSON.parse(line) as Row);
 
+/** The session of an operator in the console. */
+async function cookieAt(url: string): Promise<string> {
+  const { headers } = await fetch(`${url}/console/login`, {
+    method: 'POST',
+    redirect: 'manual',
+    headers: { 'content-type': 'application/x-www-form-urlencoded', 'sec-fetch-site': 'same-origin' },
+    body: new URLSearchParams({ key: OTHER_TOKENS.operator }).toString(),
+  });
+  return headers.getSetCookie()[0]?.split(';')[0] ?? '';
+}
+
 describe('SQL over HTTP (decisions X116)', () => {
   it('answers a line of JSON for each row, and as of which positions', async () => {
     const head = await app.engines.log.head();
@@ -79,7 +90,12 @@ describe('SQL over HTTP (decisions X116)', () => {
     await own.listen(0, '127.0.0.1');
     const url = `${await own.getUrl()}/ops/1.0/sql;q=SELECT%201?token=${OTHER_TOKENS.operator}`;
     const leaving = new AbortController();
-    const clients = [1, 2].map(() => fetch(url, { signal: leaving.signal }));
+    const page = `${await own.getUrl()}/console/sql?q=SELECT%201`;
+    const cookie = await cookieAt(await own.getUrl());
+    const clients = [
+      fetch(url, { signal: leaving.signal }),
+      fetch(page, { signal: leaving.signal, headers: { cookie } }),
+    ];
     while (running < 2) await turn();
     expect((await fetch(url)).status).toBe(503);
     const isLeaving = when.includes('client');
