@@ -20,7 +20,7 @@ export interface CatalogueSearch {
   /** This product alone. */
   readonly only?: number;
   readonly isByPrice?: true;
-  /** Groups by EAN, by the price of the cheapest of each. */
+  /** Groups by EAN. */
   readonly isGrouped?: true;
   /** From 1. */
   readonly page?: number;
@@ -59,6 +59,7 @@ export const KINDS: Readonly<Record<string, (random: Random, catalogue: Catalogu
     const category = random.between(0, CATEGORIES.length - 1);
     return { words: [[random.between(10, 40)]], category, prices: [least, least + HALF] };
   },
+  'all, grouped, newest': () => ({ isGrouped: true }),
   'usual word, grouped': (random) => ({ words: [[usual(random)]], isByPrice: true, isGrouped: true }),
   'common word, grouped': (random) => ({
     words: [[random.between(1, 3)]],

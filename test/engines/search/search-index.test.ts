@@ -228,6 +228,64 @@ test('the members of a group are not compared again at each of them', () => {
   expect(read).toBeLessThanOrEqual(4 * members);
 });
 
+describe('groups with equal keys, as those of one load have in the default order', () => {
+  const random = randomOf(61);
+
+  test.each([1, 2, 40])('are the first ones by their first members, with %s times among them', (times) => {
+    const index = new SearchIndex(new MemoryBlobs(), SCHEMA, new BlobCache(1_000_000));
+    const documents = Array.from({ length: 3_000 }, (_, row) => {
+      const group = random(3) === 0 ? undefined : random(900);
+      return {
+        ...{ id: `${random(1_000_000)}-${row}`, row, partition: 0, tokens: 'w0' },
+        numbers: { price: random(40), modified: random(times), ...(group === undefined ? {} : { group }) },
+      };
+    });
+    for (let from = 0; from < documents.length; from += 1_000)
+      append(index, 0, documents.slice(from, from + 1_000));
+    for (const order of [[NEWEST], [{ column: 'modified' }], [{ matches: having('w0') }, NEWEST]] as const)
+      for (const last of [false, true]) {
+        const group = {
+          column: 'group',
+          within: [{ column: 'price' }],
+          members: 3,
+          last: order.map(() => last),
+        };
+        const wanted = { filter: { token: 'w0' }, order, offset: 0, size: 7, group };
+        expectSame(index, documents, wanted);
+        expectSame(index, documents, { ...wanted, offset: 200 });
+        expectSamePages(index, documents.slice(0, 3_000), { ...wanted, size: 400 });
+      }
+  });
+
+  test('take as long as the page, not as all of them', () => {
+    const count = 20_000;
+    const index = new SearchIndex(new MemoryBlobs(), SCHEMA, new BlobCache(1_000_000));
+    append(
+      index,
+      0,
+      Array.from({ length: count }, (_, row) => ({
+        ...{ id: idOf(row), row, tokens: 'w0' },
+        numbers: { price: row % 7, modified: 5, group: row >> 1 },
+      })),
+    );
+    let read = 0;
+    const counting = (row: number): number => {
+      read += 1;
+      return row;
+    };
+    const group = { column: 'group', within: [{ ofRow: counting }], members: 1 };
+    const { rows, total } = index.query({
+      filter: { token: 'w0' },
+      order: [NEWEST],
+      offset: 0,
+      size: 10,
+      group,
+    });
+    expect([rows.length, total]).toEqual([10, count / 2]);
+    expect(read).toBeLessThan(200);
+  });
+});
+
 describe('every loop over many documents checks whether to go on', () => {
   const documents = 40_000;
   const blobs = new MemoryBlobs();

@@ -1,4 +1,4 @@
-import { compareTexts } from './bytes';
+import { bytesOf, compareTexts } from './bytes';
 import { countBits, decode, SPAN } from './containers';
 import { difference, everything, Walk, type OrdinalSet } from './sets';
 import { FirstItems, merged } from './heap';
@@ -166,7 +166,7 @@ export class GroupFinder {
     const kind = this.ranked[0]?.kind;
     const groups =
       kind === 'default' || kind === 'stored'
-        ? this.inOrder(this.hits(wanted, after), after)
+        ? this.inOrder(this.hits(wanted, after), wanted, after)
         : kind === 'relevance' && !this.last.includes(true)
           ? this.byRelevance(wanted, after)
           : this.firstOf(
@@ -192,16 +192,27 @@ export class GroupFinder {
 
   private *inOrder(
     hits: Iterator<Hit, unknown>,
+    wanted: number,
     after: After | null,
     isCandidate?: (hit: Hit, number: number) => boolean,
   ): Generator<Group, undefined> {
-    let equal: Group[] = [];
+    let equal = new FirstItems<Group>(wanted, byFirst);
+    let keysOfEqual: readonly Key[] | undefined;
     for (let next = hits.next(); next.done !== true; next = hits.next()) {
       const hit = next.value;
-      const [before] = equal;
-      if (before !== undefined && this.ordering.compareKeys(before.keys, hit.keys) !== 0) {
-        yield* this.sorted(equal, after);
-        equal = [];
+      if (keysOfEqual !== undefined && this.ordering.compareKeys(keysOfEqual, hit.keys) !== 0) {
+        yield* equal.sorted();
+        equal = new FirstItems<Group>(wanted, byFirst);
+        keysOfEqual = undefined;
+      } else if (
+        keysOfEqual !== undefined &&
+        equal.last !== undefined &&
+        compareIds(hit, equal.last.first) > 0
+      ) {
+        // Hits with equal keys are in the order of their ids: none of the others is the first member of a group before it.
+        this.addByOthers(equal, equal.last, keysOfEqual, after);
+        yield* equal.sorted();
+        return;
       }
       const number = this.numberOf(hit);
       if (number > 0 && this.done.has(number)) continue;
@@ -218,16 +229,43 @@ export class GroupFinder {
       if (number > 0) this.done.add(number);
       // It was before the cursor.
       if (compared < 0) continue;
-      if (!this.isOrderWithin) equal.push(group);
-      else if (group.first.searched === hit.searched && group.first.ordinal === hit.ordinal) yield group;
+      if (this.isOrderWithin) {
+        if (group.first.searched === hit.searched && group.first.ordinal === hit.ordinal) yield group;
+        continue;
+      }
+      keysOfEqual = group.keys;
+      if (after === null || this.isAfter(group, after)) equal.add(group);
     }
-    yield* this.sorted(equal, after);
+    yield* equal.sorted();
   }
 
-  /** Groups with equal keys. */
-  private *sorted(groups: readonly Group[], after: After | null): Generator<Group, undefined> {
-    const later = after === null ? groups : groups.filter((group) => this.isAfter(group, after));
-    yield* later.toSorted(byFirst);
+  /** Adds groups with these keys that come before one of them, by a first member that has other keys itself. */
+  private addByOthers(
+    equal: FirstItems<Group>,
+    last: Group,
+    keys: readonly Key[],
+    after: After | null,
+  ): void {
+    const id = bytesOf(idOf(last.first));
+    for (const { matches } of this.ranked) {
+      if (matches.count === 0) continue;
+      const { segment, set } = matches;
+      const { numbers } = segment.groupsOf(this.column);
+      const end = segment.ids.positionAfter(id);
+      for (const [span, container] of set.containers.entries()) {
+        this.check();
+        // What is compared uses the shared array too.
+        const ordinals = DECODED.slice(0, decode(container, span * SPAN, DECODED));
+        for (const ordinal of ordinals) {
+          const number = numbers[ordinal] ?? 0;
+          if (number === 0 || segment.ranks.get(ordinal) >= end || this.done.has(number)) continue;
+          const group = this.groupOf({ searched: matches.searched, ordinal, keys }, number);
+          if (this.ordering.compareKeys(group.keys, keys) !== 0) continue;
+          this.done.add(number);
+          if (after === null || this.isAfter(group, after)) equal.add(group);
+        }
+      }
+    }
   }
 
   private isAfter({ keys, first }: Group, after: After): boolean {
@@ -251,7 +289,7 @@ export class GroupFinder {
       this.check();
       if (level > from) this.finish(sets);
       else if (isFew) yield* this.firstOf(sets, wanted, after);
-      else yield* this.walk(sets, level, level === from ? after : null);
+      else yield* this.walk(sets, wanted, level, level === from ? after : null);
     }
   }
 
@@ -284,6 +322,7 @@ export class GroupFinder {
 
   private *walk(
     sets: readonly (OrdinalSet | undefined)[],
+    wanted: number,
     level: number,
     after: After | null,
   ): Generator<Group, undefined> {
@@ -302,7 +341,7 @@ export class GroupFinder {
     const from = after === null ? null : { keys: after.keys, id: '' };
     // The level of a hit is that of its group here.
     const hits = this.ranked.map((one) => atLevel(one.byDefault(one.matches.set, from), level));
-    yield* this.inOrder(merged(hits, this.ordering.compare), after, (hit, number) =>
+    yield* this.inOrder(merged(hits, this.ordering.compare), wanted, after, (hit, number) =>
       number > 0 ? marked.has(number) : alone.get(hit.searched)?.has(hit.ordinal) === true,
     );
     // Those that are left were before the cursor.
