@@ -430,6 +430,29 @@ describe('Read models in SQL (decisions X115)', () => {
     await runner.stop();
   }
 
+  it('has when feeds were published as far as their read model has come, and says so', async () => {
+    const append = async (...types: readonly string[]): Promise<void> => {
+      for (const type of types) {
+        const { stream, event } = golden<Sample>(type);
+        const data = types.length > 2 ? event.data : { ...event.data, at: '2026-11-01T00:00:00.000Z' };
+        await appendAtEnd(engines.log, stream, { ...newEvent(data), type });
+      }
+    };
+    await append('ProgramDefined', 'FeedDefined', 'ProductListed', 'FeedImported');
+    await project();
+    const statement = 'SELECT published FROM feeds WHERE feedId = 301';
+    const before = await ask(statement);
+    await append('ProductListed', 'FeedImported');
+    const behind = await ask(statement);
+    expect([behind.text, behind.asOf.get('feeds')]).toEqual([before.text, before.asOf.get('feeds')]);
+    await project();
+    const { text, asOf } = await ask(statement);
+    expect([text, asOf.get('feeds')]).toEqual([
+      expect.stringContaining('2026-11-01'),
+      await engines.log.head(),
+    ]);
+  });
+
   it('reads only what has changed since, and has the same as when all is read', async () => {
     await importNetwork(SYSTEM_CLOCK, engines.log, NETWORK, { at: '2026-01-01T00:00:00.000Z' });
     const { data } = golden<Sample>('ProductListed').event;

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
-import { storedFeeds } from '../../../projections/feeds';
+import { feeds, storedFeeds } from '../../../projections/feeds';
 import { numberOf, type RecordedEvent, START } from '../../kernel/event';
 import { type EventLog } from '../../kernel/event-log';
 import { EVERYTHING, type Found } from '../../kernel/query';
@@ -362,6 +362,7 @@ class Maker {
     if (before?.position === head) return before;
     const { programs } = await this.parts.directory();
     const raw = await this.rawDocuments();
+    let asOf = head;
     const at = BigInt(numberOf(head));
     if (name === 'programs')
       for (const program of programs.all()) raw.append(at, String(program.id), JSON.stringify(program));
@@ -372,6 +373,9 @@ class Maker {
       }
     if (name === 'feeds') {
       const all = [...programs.allFeeds()];
+      // While it is behind, the table is read again by each statement.
+      const checkpoint = await this.parts.store.checkpoint({ collection: feeds.collection.name });
+      if (checkpoint < head) asOf = checkpoint;
       const states = await storedFeeds(
         this.parts.store,
         all.map(({ id }) => id),
@@ -382,11 +386,8 @@ class Maker {
       }
     }
     raw.end();
-    return {
-      position: head,
-      generation: 0,
-      base: [await this.writeModel(`${name}/${head}`, selectModel(table))],
-    };
+    const now = { position: asOf, generation: 0 };
+    return { ...now, base: [await this.writeModel(this.nameOf(name, now), selectModel(table))] };
   }
 
   /** The documents of a read model as they are now, from its files. */
