@@ -70,7 +70,7 @@ function reportedOf({
   data,
 }: Exclude<ImportEvent, { readonly type: 'ProductsDeleted' }>): ReportedImport {
   const { importId, at: time, mode, durationMs, faults } = data;
-  const common = { importId, time, mode, durationMs };
+  const common = { importId, time, mode, durationMs, ...(data.fetched && { fetched: true }) };
   if (type === 'FeedImportRefused') return { ...common, status: 'refused', ...NOTHING, faults: [...faults] };
   const { new: listed, revised, repriced, unchanged, removed, refused } = data;
   const counts = { new: listed, revised, repriced, unchanged, removed, refused };

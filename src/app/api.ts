@@ -3,6 +3,7 @@ import { type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { type FastifyBaseLogger } from 'fastify';
 import { hasRates, RATES_STREAM, type RatesEvent } from '../delivery/matching/rates';
 import { addressProblem } from '../delivery/sending/addresses';
+import { Downloads } from '../delivery/sending/download';
 import { type DeliveriesOwned, isOwner, OWNER_STREAM } from '../domain/deliveries/ownership';
 import { type Secrets } from '../domain/subscriptions/subscription';
 import { type RecordedEvent } from '../kernel/event';
@@ -18,6 +19,8 @@ import { type ProductLoader } from '../services/products/load/load-feed';
 import { DownloadCounter } from '../services/products/download-counter';
 import { Exporter } from '../services/products/download/exporter';
 import { type ProductExporter, RenderedFeeds } from '../services/products/download/rendered-feeds';
+import { SourceFetcher } from '../services/products/source-fetcher';
+import { FeedSources, SourceBook } from '../services/products/sources';
 import { makeLoader } from '../services/products/load/loader';
 import { type Config } from '../settings/config';
 import { type AppParts } from './create-app';
@@ -52,6 +55,8 @@ export interface Api {
   readonly app: NestFastifyApplication;
   readonly parts: AppParts;
   readonly exporter: ProductExporter;
+  /** Not started. */
+  readonly fetcher: SourceFetcher;
   close(): Promise<void>;
 }
 
@@ -97,6 +102,15 @@ export async function openApi(options: ApiParts): Promise<Api> {
     });
     const readiness = atMostEvery(healthEvery, look);
     const allowed = allowedBy(config);
+    const known = { clock, log: eventLog, store };
+    const book = new SourceBook(clock, eventLog, ending.signal, report);
+    const transfers = new Downloads({ clock, allowed, most: config.maxBody });
+    opened.push(() => transfers.close());
+    const fetcher = new SourceFetcher({
+      ...{ ...known, book, loader, follower, report, leases: engines.leases },
+      ...{ downloads: transfers, most: config.maxBody },
+    });
+    opened.push(() => fetcher.stop());
     const parts: AppParts = {
       clock,
       config,
@@ -118,6 +132,7 @@ export async function openApi(options: ApiParts): Promise<Api> {
             ...{ dataDir, log: eventLog, store, deliveries: engines.deliveries },
             directory: async () => follower.directory,
           }),
+      sources: new FeedSources({ ...known, book, addressProblem: (url) => addressProblem(url, allowed) }),
       subscriptions: {
         deliveries: engines.deliveries,
         secrets: () => facts.secrets,
@@ -131,13 +146,15 @@ export async function openApi(options: ApiParts): Promise<Api> {
     };
     const app = await createApp(parts);
     const close = async (): Promise<void> => {
+      await fetcher.stop();
+      await transfers.close();
       await stopServing({ app, loader, downloads, exporter });
       await tokenUses.close();
       await counter.close();
       ending.abort();
       await facts.ended;
     };
-    return { app, parts, exporter, close };
+    return { app, parts, exporter, fetcher, close };
   }, report);
 }
 

@@ -29,6 +29,7 @@ import { CountedFeeds, FeedStates } from '../services/products/feed.queries';
 import { type DownloadCounter } from '../services/products/download-counter';
 import { type RenderedFeeds } from '../services/products/download/rendered-feeds';
 import { productService, ProductsModule } from '../services/products/products.controller';
+import { FeedSources } from '../services/products/sources';
 import { PositionWait } from '../projector/wait';
 import { type SubscriptionParts } from '../services/subscriptions/subscription.queries';
 import { subscriptionServices, SubscriptionsModule } from '../services/subscriptions/subscriptions.module';
@@ -51,6 +52,7 @@ export interface AppParts {
   readonly tokenUses: TokenUses;
   readonly subscriptions: SubscriptionParts;
   readonly sql: AnswerSql;
+  readonly sources: FeedSources;
   /** Seals the sessions of the console. */
   readonly sessionKey: Uint8Array;
   /** Seals the answers to requests with an `Idempotency-Key`. */
@@ -83,10 +85,11 @@ class AppModule {
     const { config, eventLog, store, follower, loader, downloads, counter, readiness, metrics } = parts;
     const { clock } = parts;
     const wait = new PositionWait(clock, store, PROJECTIONS);
-    // Answers are made of both.
+    // Answers are made of all of them.
     const reach: PositionWait['until'] = async (position, milliseconds) => {
       const isFollowed = follower.reachedWithin(position, milliseconds);
-      return (await wait.until(position, milliseconds)) && (await isFollowed);
+      const areSourcesFollowed = parts.sources.reachedWithin(position, milliseconds);
+      return (await wait.until(position, milliseconds)) && (await isFollowed) && (await areSourcesFollowed);
     };
     const readModels = new WaitForReadModels(clock, reach, parts.visibleWithin);
     const states = new FeedStates(clock, store, follower);
@@ -115,9 +118,10 @@ class AppModule {
         { provide: FollowedDirectory, useValue: follower },
         { provide: DirectoryView, useValue: follower },
         { provide: FeedStates, useValue: states },
+        { provide: FeedSources, useValue: parts.sources },
         { provide: CountedFeeds, useValue: new CountedFeeds(store, states, follower) },
       ],
-      exports: [EventLog, ReadStore, FollowedDirectory, DirectoryView, FeedStates, CountedFeeds],
+      exports: [EventLog, ReadStore, FollowedDirectory, DirectoryView, FeedStates, CountedFeeds, FeedSources],
     };
   }
 }

@@ -123,6 +123,7 @@ export async function start(
       };
       const api = roles.includes('api') ? await openApi(apiParts) : undefined;
       if (api !== undefined) opened.push(() => api.close());
+      api?.fetcher.start();
       const unreadable = await readable;
       if (unreadable !== undefined && api !== undefined)
         log.warn(`searches are answered as unavailable until the read models are there: ${unreadable}`);

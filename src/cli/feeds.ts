@@ -1,8 +1,13 @@
 import { type Command } from 'commander';
+import { productFaults } from '../domain/products/feed';
+import { Faults } from '../kernel/fault';
+import { defined } from '../kernel/without';
+import { type Directory } from '../network/directory';
 import { SYSTEM_CLOCK } from '../runtime/clock';
 import { type UndoPlan } from '../operations/undo-load';
 import { type ReportedImport } from '../domain/products/import-report';
 import { UsageError } from '../operations/command-error';
+import { type ListedSource } from '../services/products/sources';
 import { withTools } from './categories';
 import {
   type CliParts,
@@ -12,6 +17,7 @@ import {
   type JsonFlag,
   onDirectory,
   printList,
+  withDirectory,
   withEngines,
   withJson,
 } from './settings';
@@ -59,13 +65,13 @@ export function addFeeds(affilog: Command, parts: CliParts): void {
     .argument('<feed>', 'feed id', integerFrom(1))
     .action(
       onDirectory(parts, async ({ store }, directory, feedId: number, flags: JsonFlag) => {
-        if (directory.feed(feedId) === undefined)
-          throw new UsageError(`${feedId}: expected the id of a feed`);
+        requireFeed(directory, feedId);
         const { lastImports } = await import('../../projections/imports.js');
         for await (const some of await lastImports(store, feedId))
           await printList(parts, flags, some, loadText);
       }),
     );
+  addSources(feeds, parts);
   feeds
     .command('restore')
     .description('Undo a load or a deletion: bring back what was in the feed before it.')
@@ -95,11 +101,111 @@ export function addFeeds(affilog: Command, parts: CliParts): void {
     });
 }
 
+interface SourceFlags {
+  readonly url: string;
+  readonly every: string;
+  readonly format?: string;
+}
+
+const FEED = ['<feed>', 'feed id', integerFrom(1)] as const;
+
+function addSources(feeds: Command, parts: CliParts): void {
+  const source = feeds
+    .command('source')
+    .description('Files that the system fetches by itself, and replaces feeds by. Works while servers run.');
+  source
+    .command('set', { isDefault: true })
+    .description('Have a feed fetched: now, and then regularly. A server with the role `api` fetches it.')
+    .argument(...FEED)
+    .requiredOption('--url <url>', 'Address of the file, http or https, without user and password.')
+    .requiredOption('--every <time>', 'From one fetch to the next, from 15m to 7d: 30m, 6h, 1d.')
+    .option('--format <format>', 'Format of the file; by default it is recognised.')
+    .action(async (feedId: number, { url, every, format }: SourceFlags, command: Command) => {
+      const { addressProblem } = await import('../delivery/sending/addresses.js');
+      const { allowedBy } = await import('../operations/installation.js');
+      const { changeSource, settingIn } = await import('../services/products/sources.js');
+      const allowed = allowedBy(await configOf(command, parts));
+      await withDirectory(command, parts, async ({ log }, directory) => {
+        requireFeed(directory, feedId);
+        const posted = defined({ feedId, url, every, format });
+        const setting = settingOr(() =>
+          settingIn(posted, { unusable: productFaults.illegalValue }, (address) =>
+            addressProblem(address, allowed),
+          ),
+        );
+        const at = SYSTEM_CLOCK.now().toISOString();
+        const set = { url: setting.url, minutes: setting.minutes, ...defined({ format: setting.format }) };
+        await changeSource(SYSTEM_CLOCK, log, feedId, { do: 'set', at, setting: set });
+      });
+    });
+  withJson(source.command('list'))
+    .description('List the sources of feeds: whether they could be fetched, when, and why not.')
+    .argument('[feed]', 'feed id', integerFrom(1))
+    .action(
+      onDirectory(parts, async ({ log, store }, directory, feedId: number | undefined, flags: JsonFlag) => {
+        if (feedId !== undefined) requireFeed(directory, feedId);
+        const { listedSources, sourcesIn } = await import('../services/products/sources.js');
+        const sources = await sourcesIn(log);
+        const wanted = feedId === undefined ? sources.keys() : [feedId];
+        await printList(parts, flags, await listedSources(sources, store, wanted), sourceText);
+      }),
+    );
+  const verbs = [
+    ['remove', 'remove', 'Have a feed no longer fetched. Its products stay.'],
+    ['fetch', 'request', 'Have a feed fetched now, whether or not the file has changed.'],
+    ['accept', 'accept', 'Accept that the file that was held removes more than half of its feed.'],
+  ] as const;
+  for (const [name, verb, description] of verbs)
+    source
+      .command(name)
+      .description(description)
+      .argument(...FEED)
+      .action(
+        onDirectory(parts, async ({ log }, directory, feedId: number) => {
+          requireFeed(directory, feedId);
+          const { changeSource } = await import('../services/products/sources.js');
+          const usage = (message: string): Error => new UsageError(`feed ${feedId}: ${message}`);
+          const at = SYSTEM_CLOCK.now().toISOString();
+          const faults = { notThere: usage, notHeld: usage };
+          await changeSource(SYSTEM_CLOCK, log, feedId, { do: verb, at }, faults);
+        }),
+      );
+}
+
+/** What was posted is what was given as options. */
+function settingOr<Setting>(read: () => Setting): Setting {
+  try {
+    return read();
+  } catch (error) {
+    if (!(error instanceof Faults)) throw error;
+    throw new UsageError(error.faults.map(({ message }) => `--${message}`).join('; '));
+  }
+}
+
+function requireFeed(directory: Directory, feedId: number): void {
+  if (directory.feed(feedId) === undefined) throw new UsageError(`${feedId}: expected the id of a feed`);
+}
+
+function sourceText(source: ListedSource): string {
+  const { feedId, url, every, state, fetched, next, reason, listed: had, removed } = source;
+  const held =
+    removed === undefined
+      ? ''
+      : `the file does not have ${removed} of ${had ?? 0} products: affilog feeds source accept ${feedId}`;
+  const remarks = [reason ?? '', held].filter((one) => one !== '');
+  const when = [`fetched ${fetched ?? 'never'}`, next === undefined ? 'due now' : `next ${next}`];
+  return [
+    [feedId, state, `every ${every}`, ...when, url].join('\t'),
+    ...remarks.map((one) => `    ${one}`),
+  ].join('\n');
+}
+
 function loadText(load: ReportedImport): string {
   const { importId, time, mode, status, unchanged, refused, faults, moreFaults = 0 } = load;
   const counts = `${listed(load)}, unchanged=${unchanged}, refused=${refused}, unmapped=${load.unmapped ?? 0}`;
   const remarks = [
     ...(load.restores === undefined ? [] : [`has undone ${load.restores}`]),
+    ...(load.fetched === true ? ['fetched from the source of the feed'] : []),
     ...(load.largeRemoval === true ? ['has removed more than half of the feed'] : []),
     ...faults.map(({ code, sourceProductId, message }) => [code, sourceProductId ?? '-', message].join(' ')),
     ...(moreFaults > 0 ? [`and ${moreFaults} more faults`] : []),

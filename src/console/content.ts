@@ -236,7 +236,7 @@ export function short(value: unknown): string {
 
 const TONES: readonly (readonly [Tone, readonly string[]])[] = [
   ['good', ['delivered', 'done', 'enabled', 'live', 'mapped', 'ok']],
-  ['bad', ['dead', 'degraded', 'disabled', 'failed', 'refused', 'unmapped']],
+  ['bad', ['dead', 'degraded', 'disabled', 'failed', 'failing', 'refused', 'unmapped']],
   ['waiting', ['building', 'catching up', 'held', 'paused', 'retrying', 'unfinished', 'waiting']],
   ['quiet', ['cancelled', 'old']],
 ];

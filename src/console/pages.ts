@@ -4,14 +4,15 @@ import * as log from './pages/log';
 import * as notifications from './pages/notifications';
 import * as system from './pages/system';
 
-const { feeds, products, vouchers, why, transactions, claims, loads, load, mappings, claim } = catalogue;
+const { feeds, sources, products, vouchers, why, transactions, claims, loads, load, mappings, claim } =
+  catalogue;
 const { messages, receivers, subscriptions, message } = notifications;
 const { overview, readModels, parked, pasts, tokens, actions, readModel } = system;
 
 /** The pages of the menu, by groups. */
 export const MENU: Readonly<Record<string, readonly Page[]>> = {
   System: [overview, readModels, parked, log.log, log.history],
-  Catalogue: [feeds, products, vouchers, why],
+  Catalogue: [feeds, sources, products, vouchers, why],
   Orders: [transactions, claims],
   Notifications: [messages, receivers, subscriptions],
   Analysis: [log.sql, pasts],

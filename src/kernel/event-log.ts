@@ -169,7 +169,7 @@ export abstract class ExpiringLog extends EventLog {
 
 /**
  * Prefixes of the streams that processes and commands fold from the start of the log: the directory, subscriptions,
- * exchange rates, and whose deliveries a log has. An engine finds their events without reading the rest of the log.
+ * sources of feeds, exchange rates, and whose deliveries a log has. An engine finds their events without reading the rest of the log.
  */
 export const REFERENCE_STREAMS: readonly string[] = [
   'organisation-',
@@ -179,6 +179,7 @@ export const REFERENCE_STREAMS: readonly string[] = [
   'category-',
   'mapping-',
   'subscription-',
+  'feedsource-',
   'exchange-rates',
   'deliveries-owner',
 ];

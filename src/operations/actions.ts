@@ -24,6 +24,10 @@ export const ACTIONS = {
   'tokens issue': [],
   'tokens revoke': [],
   'feeds restore': ['restoreFeed'],
+  'feeds source set': ['setAnySource'],
+  'feeds source remove': ['removeAnySource'],
+  'feeds source fetch': ['fetchAnySource'],
+  'feeds source accept': ['acceptAnySource'],
   'transactions import': [],
   'claims release': ['releaseClaim'],
   'claims reject': ['rejectClaim'],
@@ -50,6 +54,7 @@ export type ActionName = keyof typeof ACTIONS;
 /** Actions that take effect for others at once, and are not undone by doing them again: they need a reason. */
 export const GRAVE: ReadonlySet<ActionName> = new Set([
   'feeds restore',
+  'feeds source accept',
   'projections swap',
   'projections rollback',
   'projections discard',

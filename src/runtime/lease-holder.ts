@@ -19,6 +19,9 @@ export const REBUILD_LEASE = { name: 'rebuild', ms: 10_000 } as const;
 /** The process that holds it runs the automations. */
 export const AUTOMATION_LEASE = { name: 'automation', ms: 10_000 } as const;
 
+/** The process that holds it fetches the sources of feeds. */
+export const SOURCES_LEASE = { name: 'sources', ms: 10_000 } as const;
+
 /** The process that holds it matches events with subscriptions. */
 export const MATCHER_LEASE = { name: 'matcher', ms: 30_000 } as const;
 

@@ -176,7 +176,8 @@ export const SETTINGS = {
   },
   NOTIFY_ALLOW: {
     description:
-      'Addresses that are not public and may be notified nevertheless, such as `10.1.0.0/16, 127.0.0.1:4000`. ' +
+      'Addresses that are not public and may be notified, or be fetched from, nevertheless, such as ' +
+      '`10.1.0.0/16, 127.0.0.1:4000`. ' +
       'Default: none.',
     serving: true,
   },

@@ -4,6 +4,7 @@ import { saveParked } from '../../src/projector/parked';
 import { rebuildAsOf } from '../../src/operations/as-of';
 import { rebuildProjections, verifyProjections } from '../../src/operations/rebuild';
 import { SYSTEM_CLOCK } from '../../src/runtime/clock';
+import { changeSource } from '../../src/services/products/sources';
 import { type Operation } from '../../src/wire/api/openapi-operation';
 import { type TestApp } from '../support/app';
 import { CLAIM_TOKENS } from './claim-network';
@@ -46,6 +47,21 @@ export async function park(app: TestApp, name: string, ...documents: readonly st
     event: SYSTEM_CLOCK.uuid(),
   }));
   await saveParked(app.engines.store, parked);
+}
+
+/** A source of a feed whose last file was held. */
+export async function holdSource(app: TestApp, feedId: number): Promise<void> {
+  const { log } = app.engines;
+  const at = SYSTEM_CLOCK.now().toISOString();
+  const setting = { url: 'https://shop.example/held.json', minutes: 360 };
+  const { state } = await changeSource(SYSTEM_CLOCK, log, feedId, { do: 'set', at, setting });
+  if (state === undefined) return;
+  const outcome = { is: 'held', listed: 10, removed: 6 } as const;
+  await changeSource(SYSTEM_CLOCK, log, feedId, { do: 'conclude', at, began: state, outcome });
+  await app.get(`/1.0/products/sources`, {
+    token: TOKENS.nord,
+    headers: { 'x-min-position': await log.head() },
+  });
 }
 
 /** Keys that make a good request of an operation. */

@@ -10,7 +10,7 @@ import { type Operation } from '../../src/wire/api/openapi-operation';
 import { type Response, TestApp, type TestRequest } from '../support/app';
 import { type DescribedOperation, OpenApiDocument, targetOf } from '../support/openapi';
 import { type AppDeliveries, projectDeliveries } from '../support/app-deliveries';
-import { buildNow, park, rebuildSome } from './asked-operations';
+import { buildNow, holdSource, park, rebuildSome } from './asked-operations';
 import { CLAIM_NETWORK, CLAIM_TOKENS } from './claim-network';
 import { AT_NETWORK, CLAIM_REQUESTS, claimClientFor, fileDescribedClaims } from './described-claims';
 import { FEEDS, OTHER_TOKENS, TOKENS } from './network';
@@ -97,6 +97,8 @@ type Asked = readonly [id: string, target: string, details?: TestRequest];
 const products = `/1.0/products;fid=${german}`;
 const feed = `/1.0/productsUnlimited;fid=${german}`;
 const mappings = '/ops/1.0/mappings';
+const sources = '/1.0/products/sources';
+const anySources = '/ops/1.0/sources';
 const all = ';sourceproducturl=true;priceHistory=true';
 /** In JSON, dates are described as they are without this key (decisions X36). */
 const allAndDates = `${all};dateOutputFormat=iso8601`;
@@ -145,6 +147,22 @@ const REQUESTS: readonly Asked[] = [
   ['getVisibility', `/1.0/products/visibility;fid=${german}`],
   ['listImports', `/1.0/products/imports;fid=${german}`],
   ['listImports', `/1.0/products/imports.xml;fid=${german}`],
+  ['setSource', sources, json({ feedId: EXAMPLE_FEED, url: 'https://shop.example/a.xml', every: '6h' })],
+  ['setSource', sources, json({ feedId: EXAMPLE_FEED, url: 'http://10.0.0.1/', every: '1m' })],
+  ['acceptSource', `${sources}/accept;fid=${EXAMPLE_FEED}`],
+  ['fetchSource', `${sources}/fetch;fid=${EXAMPLE_FEED}`],
+  ['fetchSource', `${sources}/fetch;fid=7`],
+  ['listSources', sources],
+  ['listSources', `${sources};fid=7`],
+  ['removeSource', `${sources};fid=${EXAMPLE_FEED}`],
+  ['setAnySource', anySources, json({ feedId: EXAMPLE_FEED, url: 'https://shop.example/a', every: '1d' })],
+  ['setAnySource', anySources, json({})],
+  ['acceptAnySource', `${anySources}/accept;fid=${EXAMPLE_FEED};reason=test`],
+  ['acceptAnySource', `${anySources}/accept;fid=${EXAMPLE_FEED}`],
+  ['fetchAnySource', `${anySources}/fetch;fid=${EXAMPLE_FEED}`],
+  ['fetchAnySource', `${anySources}/fetch;fid=7`],
+  ['listAnySources', anySources],
+  ['removeAnySource', `${anySources};fid=${EXAMPLE_FEED}`],
   ['getCategoryTree', '/1.0/productCategories'],
   ['getCategoryTree', '/1.0/productCategories.xml;language=de'],
   ['listCategoryMappings', `/1.0/categoryMappings;fid=${german}`],
@@ -368,6 +386,7 @@ const NOT_QUEUED = [
 async function ask([id, target, details = {}]: Asked): Promise<Response> {
   const operation = operations.get(id);
   if (operation === undefined) throw new Error(`there is no ${id}`);
+  if (/sources\/(fetch|accept)/.test(target)) await holdSource(app, EXAMPLE_FEED);
   queued.mockClear();
   const whole = await targetWithIds(app, target.replace('{loadId}', loadId), deliveries);
   const answer = await app.request(operation.method as 'GET', whole, {

@@ -117,6 +117,10 @@ const names = (key: string, name: string): Show => {
 
 const feeds: readonly Effect[] = [
   ['getLastUpdated', `fid=${german}`, '', (one) => one.json<{ feedIds?: number[] }>().feedIds, [german]],
+  ['listSources', `fid=${german}`, '', (one) => one.json<object[]>().length, 1],
+  ['removeSource', `fid=${shared}`, '', status, 204],
+  ['fetchSource', `fid=${german}`, '', status, 204],
+  ['acceptSource', `fid=${swedish}`, '', status, 204],
   ['listImports', `fid=${german}`, '', (one) => one.json<{ imports?: object[] }>().imports?.length, 3],
   [
     'getVisibility',

@@ -17,7 +17,7 @@ import {
   VOUCHER_KEYS,
 } from './document-tables';
 import { type AppDeliveries, projectDeliveries } from '../support/app-deliveries';
-import { buildNow, goodKeys, park, rebuildSome, tokenFor } from './asked-operations';
+import { buildNow, goodKeys, holdSource, park, rebuildSome, tokenFor } from './asked-operations';
 import { DELIVERY_EFFECTS, writeClaimDeliveries, writeDeliveries } from './delivery-key-effects';
 import { CLAIM_EFFECTS, fileClaims } from './claim-key-effects';
 import { CLAIM_NETWORK } from './claim-network';
@@ -156,6 +156,10 @@ const ACTION_EFFECTS: readonly Effect[] = [
     ['enableAnyReceiver', ''],
     ['testAnyReceiver', ''],
     ['restoreFeed', ''],
+    ['setAnySource', ''],
+    ['removeAnySource', `;fid=${shared}`],
+    ['fetchAnySource', `;fid=${german}`],
+    ['acceptAnySource', `;fid=${swedish}`],
   ].map(([id = '', beside = '']): Effect => [
     id,
     `reason=${'x'.repeat(1001)}`,
@@ -163,6 +167,10 @@ const ACTION_EFFECTS: readonly Effect[] = [
     says('expected a text of 1 to 1000 characters'),
     true,
   ]),
+  ['removeAnySource', `fid=${shared}`, '', statusCode, 204],
+  ['fetchAnySource', `fid=${german}`, '', statusCode, 204],
+  ['acceptAnySource', `fid=${swedish}`, ';reason=x', statusCode, 204],
+  ['listAnySources', `fid=${german}`, '', (one) => one.json<object[]>().length, 1],
   ['makeBackup', 'name=..', ';name=none', says('name=..: expected'), true],
   ['listTokens', 'organisationId=999', '', statusCode, 400],
   ['listActions', 'limit=0', '', statusCode, 400],
@@ -236,6 +244,7 @@ beforeAll(async () => {
     now = new Date(time);
   });
   now = new Date(NOW);
+  for (const feedId of [german, swedish]) await holdSource(app, feedId);
   await create({ voucherTypeId: 5 });
   await create({ programId: 102, startDate: NOW + DAY, languageId: 'sv' });
   await create({ title: 'Lamps', endDate: NOW + DAY });

@@ -19,6 +19,7 @@ const LISTS: Readonly<Record<string, readonly string[]>> = {
   'projections list': [],
   'feeds list': [],
   'feeds loads': [String(FEEDS.german)],
+  'feeds source list': [],
   'notifications subscriptions': [],
   documents: ['claims', '1'],
   actions: [],

@@ -29,6 +29,7 @@ const READS: readonly (readonly [command: string, operations: string, pages: str
   ['feeds list', 'listAllFeeds', 'feeds'],
   ['feeds loads', 'listAnyImports', 'loads load'],
   ['feeds restore', 'getRestorePlan', 'load'],
+  ['feeds source list', 'listAnySources', 'sources'],
   ['server', 'getServerState', 'overview'],
   ['documents', 'listDocuments', 'document event'],
   ['tokens list', 'listTokens', 'tokens'],
@@ -222,6 +223,7 @@ const LISTS: readonly Compared[] = [
     page: `loads?fid=${german}`,
     list: 'imports',
   },
+  { command: ['feeds', 'source', 'list'], path: '/sources', page: 'sources' },
   {
     command: ['mappings', 'list', '--feed', String(german)],
     path: `/mappings;fid=${german}`,
@@ -274,6 +276,9 @@ describe('what operators look at is the same', () => {
     await park(app, 'vouchers', '7');
     await affilog('projections', 'pause', 'imports', '--reason', 'a test');
     await affilog('projections', 'resume', 'imports');
+    const file = ['--url', 'https://shop.example/feed.xml', '--every', '6h'];
+    expect(await affilog('feeds', 'source', String(german), ...file)).toMatchObject({ code: 0, err: '' });
+    await settled();
     const body = new URLSearchParams({ key: token }).toString();
     const type = 'application/x-www-form-urlencoded';
     const headers = { 'content-type': type, 'sec-fetch-site': 'same-origin' };

@@ -20,6 +20,7 @@ import { openApi } from '../../src/app/api';
 import { baseOver } from '../../src/app/opened';
 import { Exporter } from '../../src/services/products/download/exporter';
 import { type RenderedFeeds } from '../../src/services/products/download/rendered-feeds';
+import { type SourceFetcher } from '../../src/services/products/source-fetcher';
 import { TestClock } from './clock';
 import { isolatedEngines, type TestedEngines } from './engines';
 
@@ -71,6 +72,8 @@ export class TestApp {
     /** The data folder. */
     readonly folder: string,
     readonly tokenUses: TokenUses,
+    /** Fetches sources of feeds when a test says so. */
+    readonly fetcher: SourceFetcher,
   ) {}
 
   static async start(options: TestAppOptions): Promise<TestApp> {
@@ -129,6 +132,7 @@ export class TestApp {
       feeds,
       dataDir,
       parts.tokenUses,
+      api.fetcher,
     );
     if (!paused) await app.project();
     return app;

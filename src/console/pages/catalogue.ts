@@ -3,6 +3,7 @@ import { networkClaimOperations } from '../../operations/rest/claims.controller'
 import { directoryOperations } from '../../operations/rest/directory.controller';
 import { loadOperations } from '../../operations/rest/loads.controller';
 import { mappingOperations } from '../../operations/rest/mappings.controller';
+import { anySourceOperations } from '../../operations/rest/sources.controller';
 import { whyOperations } from '../../operations/rest/why.controller';
 import * as ui from '../content';
 import { listPage } from '../lists';
@@ -24,6 +25,56 @@ export const feeds = listPage({
   },
 });
 
+const SOURCES = '/ops/1.0/sources';
+const ABOUT_FEED = ['fid'] as const;
+
+const SOURCE_ACTIONS = {
+  set: ui.action('Have a feed fetched', SOURCES, [], 'Feed :feedId is fetched now, and every :every.', {
+    explains: 'The feed is replaced by the file: what it does not have is removed.',
+    fields: [
+      ...[ui.required('feedId', 'Feed'), ui.required('url', 'Address of the file')],
+      ...[
+        ui.required('every', 'Every (30m, 6h, 1d)'),
+        ui.line('format', 'Format, if it is not to be recognised'),
+      ],
+    ],
+    body: ({ feedId, url, every, format }) => ({
+      ...{ feedId: Number(feedId), url, every },
+      ...(format === undefined || format === '' ? {} : { format }),
+    }),
+  }),
+  fetch: ui.action('Fetch now', `${SOURCES}/fetch`, ABOUT_FEED, 'Feed :fid is fetched now.'),
+  accept: ui.action('Accept', `${SOURCES}/accept`, ABOUT_FEED, 'Feed :fid is fetched now, and may shrink.', {
+    explains: 'The file that was held removes more than half of the feed.',
+    isGrave: true,
+  }),
+  remove: ui.action('Remove', SOURCES, ABOUT_FEED, 'Feed :fid is no longer fetched.', {
+    explains: 'Its products stay.',
+    method: 'DELETE',
+  }),
+};
+
+export const sources = listPage({
+  page: ['sources', 'Sources of feeds', 'Files that feeds are fetched from', 'No feed is fetched.'],
+  from: [anySourceOperations.listAnySources, SOURCES, 'whole'],
+  fields: [{ ...ui.line('fid', 'Feed'), isList: true }],
+  actions: SOURCE_ACTIONS,
+  before: () => ui.form(SOURCE_ACTIONS, 'set', {}),
+  rows: (all) => all,
+  columns: {
+    Feed: ({ feedId }) => ui.linked(feedId, 'loads', { fid: feedId }),
+    State: ({ state }) => ui.state(state),
+    ...ui.own('every', 'fetched', 'next', 'url'),
+    'What is wrong': ({ reason, listed, removed }) =>
+      removed === undefined ? reason : `the file does not have ${removed} of ${listed ?? 0} products`,
+    Now: ({ feedId: fid, state }) =>
+      state === 'held'
+        ? ui.form(SOURCE_ACTIONS, 'accept', { fid })
+        : ui.form(SOURCE_ACTIONS, 'fetch', { fid }),
+    End: ({ feedId: fid }) => ui.form(SOURCE_ACTIONS, 'remove', { fid }),
+  },
+});
+
 const LOADS = '/ops/1.0/feeds/:fid/loads';
 
 export const loads = listPage({
@@ -35,11 +86,13 @@ export const loads = listPage({
     ui.links(
       ui.linked('history, deletions of products too', 'history', { kind: 'feed', id: fid }),
       ui.linked('mappings', 'mappings', { fid }),
+      ui.linked('where it is fetched from', 'sources', { fid }),
       ui.linked('why is a product seen, or not', 'why', { kind: 'product', feedId: fid }),
     ),
   columns: {
     Load: ({ importId: id, time }, { fid }) => ui.linked(time, 'load', { fid, id }),
     State: ({ status }) => ui.state(status),
+    By: ({ fetched }) => (fetched === true ? 'source' : 'post'),
     ...ui.own('mode', 'new', 'revised', 'repriced'),
     Removed: ({ removed, largeRemoval }) => (largeRemoval === true ? ui.trouble(removed) : removed),
     Refused: ({ refused }) => ui.trouble(refused),

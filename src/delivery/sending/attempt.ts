@@ -229,7 +229,7 @@ export function retryAfterOf(status: number, headers: IncomingHttpHeaders, now: 
   return Number.isNaN(ms) ? undefined : Math.min(Math.max(ms, 0), MOST_RETRY_AFTER);
 }
 
-const USER_AGENT = `Affilog/${version}`;
+export const USER_AGENT = `Affilog/${version}`;
 
 /**
  * The headers of a request (`docs/decisions.md#n5`), names and values in turn. `at`: epoch ms. `target`: path and

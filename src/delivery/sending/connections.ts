@@ -128,6 +128,8 @@ export interface ConnectionOptions {
   readonly mostAgeMs: number;
   /** Certificates to trust instead of those that Node.js trusts, in PEM. */
   readonly ca?: string;
+  /** Bytes that may arrive for one request; by default what answers to messages need. */
+  readonly mostReceived?: number;
 }
 
 /** What connections to one host share: the last TLS session. */
@@ -232,7 +234,7 @@ export class ReceiverConnection {
         const share = LEAST_SHARE + (1 - LEAST_SHARE) * clock.random();
         this.oldAt = clock.monotonic() + share * this.options.mostAgeMs;
         this.interim = new InterimAnswers(socket);
-        callback(null, bounded(socket));
+        callback(null, bounded(socket, this.options.mostReceived));
       }
     };
     socket.once(protocol === 'https:' ? 'secureConnect' : 'connect', () => finish());
@@ -290,11 +292,11 @@ export class ReceiverConnection {
  * Ends a connection on which too much arrives for one request: interim answers, empty lines and chunk extensions can be
  * endless, and undici reads them as fast as they come.
  */
-function bounded(socket: Socket): Socket {
+function bounded(socket: Socket, most = MOST_RECEIVED): Socket {
   let [written, read] = [-1, 0];
   return socket.on('readable', () => {
     if (socket.bytesWritten !== written) [written, read] = [socket.bytesWritten, socket.bytesRead];
-    else if (socket.bytesRead - read > MOST_RECEIVED) socket.destroy(new Flood());
+    else if (socket.bytesRead - read > most) socket.destroy(new Flood());
   });
 }
 

@@ -95,6 +95,8 @@ export interface FeedImport {
   readonly largeRemoval?: true;
   /** The load or deletion whose changes it has undone (`affilog feeds restore`). */
   readonly restores?: string;
+  /** The system has fetched it from the source of the feed. */
+  readonly fetched?: true;
 }
 
 // State
@@ -223,7 +225,7 @@ export const REFUSALS = 'feedrefusals';
 
 export type RefusalEvent = EventOf<'FeedImportRefused', RefusedImport>;
 
-type RefusedImport = Pick<FeedImport, 'importId' | 'mode' | 'at' | 'durationMs' | 'faults'>;
+type RefusedImport = Pick<FeedImport, 'importId' | 'mode' | 'at' | 'durationMs' | 'faults' | 'fetched'>;
 
 const refusals: Decider<RefusedImport, null, RefusalEvent> = {
   category: REFUSALS,
@@ -241,7 +243,11 @@ export class FeedRefusals {
   ) {}
 
   /** Call when a post begins. The returned function records that it was refused, and returns the log position. */
-  begin(feedId: number, mode: FeedImport['mode']): (fault: Fault) => Promise<Position | undefined> {
+  begin(
+    feedId: number,
+    mode: FeedImport['mode'],
+    made: Pick<FeedImport, 'fetched'> = {},
+  ): (fault: Pick<Fault, 'code' | 'message'>) => Promise<Position | undefined> {
     const started = this.clock.wall();
     return async ({ code, message }) => {
       const now = this.clock.now();
@@ -251,6 +257,7 @@ export class FeedRefusals {
         at: now.toISOString(),
         durationMs: now.getTime() - started,
         faults: [{ code, message }],
+        ...made,
       });
       return position;
     };

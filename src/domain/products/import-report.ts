@@ -54,6 +54,12 @@ const reportedImport = record({
     optional: true,
     description: 'The load or deletion whose changes it has undone',
   },
+  fetched: {
+    kind: boolean(),
+    ...attribute,
+    optional: true,
+    description: 'Whether the system has fetched it from the source of the feed',
+  },
   faults: { kind: listOf(fault, { each: 'fault' }), in: 'content', description: 'What was wrong' },
   moreFaults: { ...count, optional: true, description: 'Faults that are not listed' },
   ignoredFields: {

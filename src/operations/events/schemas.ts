@@ -105,6 +105,7 @@ const TYPES: Readonly<Record<string, DescribedEvent>> = {
         ),
         largeRemoval: mark('A replacement has removed most products of a large feed'),
         restores: text('The load or deletion whose changes it has undone'),
+        fetched: mark('The system has fetched it from the source of the feed'),
       }),
     },
     { at: 'When it ended' },
@@ -118,6 +119,30 @@ const TYPES: Readonly<Record<string, DescribedEvent>> = {
     mode,
     durationMs,
     faults,
+    fetched: mark('The system has fetched it from the source of the feed').optional(),
+  }),
+  SourceSet: event('feedsource-<feedId>', 'The system is to fetch a feed by itself.', {
+    url: text('Address of the file'),
+    minutes: int('Minutes from one fetch to the next'),
+    format: text('Format of the file; absent: it is recognised').optional(),
+  }),
+  SourceRemoved: event('feedsource-<feedId>', 'A feed is no longer fetched. Its products stay.', {}),
+  SourceFetchRequested: event('feedsource-<feedId>', 'Somebody has asked for a fetch at once.', {}),
+  SourceFetched: event(
+    'feedsource-<feedId>',
+    'The first good fetch since the source was set, asked for, failed or held. Further ones are in loads only.',
+    { importId: importId.optional() },
+  ),
+  SourceFailed: event('feedsource-<feedId>', 'The first of several fetches that failed.', {
+    reason: text('Why'),
+  }),
+  SourceHeld: event(
+    'feedsource-<feedId>',
+    'A file was not loaded, since it would have removed more than half of the feed.',
+    { listed: int('Products of the feed'), removed: int('How many of them the file does not have') },
+  ),
+  SourceShrinkAccepted: event('feedsource-<feedId>', 'The next fetch may remove as many products.', {
+    removed: int('Products that may be removed'),
   }),
   FeedDownloaded: event('download-<feedId>-<organisationId>', 'A feed, or a page of it, was downloaded.', {
     feedId,

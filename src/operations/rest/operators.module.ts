@@ -23,6 +23,7 @@ import { NotificationsController } from './notifications.controller';
 import { operatorFaults } from './operator-service';
 import { ParkedController } from './parked.controller';
 import { ProjectionParts, ProjectionsController } from './projections.controller';
+import { AnySourcesController } from './sources.controller';
 import { ServerController, ServerPlace } from './server.controller';
 import { WhyController } from './why.controller';
 import { SQL, SqlController } from './sql.controller';
@@ -106,6 +107,7 @@ export class OperatorsModule {
         ParkedController,
         NotificationsController,
         LoadsController,
+        AnySourcesController,
       ],
       providers: [
         { provide: HealthCheck, useValue: { readiness } satisfies HealthCheck },

@@ -104,11 +104,11 @@ function costOfLoad(bytes: number): BodyCost {
 }
 
 /** A fault of the post, not one of ours (`docs/decisions.md#a12`). */
-function isRefusal(error: unknown): error is Fault {
+export function isRefusal(error: unknown): error is Fault {
   return error instanceof Fault && error.status < 500;
 }
 
-function countProducts({ counts }: LoadedFeed): void {
+export function countProducts({ counts }: LoadedFeed): void {
   const { new: listed, removed: delisted, revised, repriced, unchanged, refused } = counts;
   LOADED_PRODUCTS.add(listed, { change: 'listed' });
   LOADED_PRODUCTS.add(revised, { change: 'revised' });

@@ -63,6 +63,7 @@ import {
   sizesOf,
 } from './product.queries';
 import { resultText } from './result-text';
+import { SourcesController } from './sources.controller';
 
 /** Document 1: create, update, replace, delete and search products. */
 @Controller('/1.0/products')
@@ -407,7 +408,7 @@ export class ProductsModule {
   static with(settings: ProductSettings, { loader, downloads, counter }: LoadingParts): DynamicModule {
     return {
       module: ProductsModule,
-      controllers: [ProductsController, DownloadsController, FeedsController],
+      controllers: [ProductsController, DownloadsController, FeedsController, SourcesController],
       providers: [
         ProductCommands,
         ProductQueries,

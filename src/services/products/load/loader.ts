@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { emptyTally, type FeedImport, isLargeRemoval, type Tally } from '../../../domain/products/feed';
+import { isHeld, type Shrink } from '../../../domain/products/feed-source';
 import { type Fingerprints } from '../../../domain/products/fingerprints';
 import { type Position } from '../../../kernel/event';
 import { EngineUnavailable, type EventLog } from '../../../kernel/event-log';
@@ -25,6 +26,8 @@ export interface LoadRequest {
   readonly directoryPosition: Position;
   /** Checks and counts everything, and stores nothing. */
   readonly dryRun?: boolean | undefined;
+  /** It is of the feed's source: what would remove more than half of the feed, and more than `accepted`, is held. */
+  readonly source?: { readonly accepted: number };
 }
 
 /** What a load or a deletion has done. */
@@ -43,6 +46,8 @@ export interface LoadResult extends LoadedFeed {
   readonly moreFaults: number;
   readonly ignoredFields: readonly string[];
   readonly largeRemoval: boolean;
+  /** It was not stored, since it would have removed so much. */
+  readonly held?: Shrink;
 }
 
 interface LoaderParts {
@@ -192,8 +197,10 @@ export class Loader {
   private async append(load: Load, fingerprints: Fingerprints): Promise<LoadResult> {
     const { request, intake, spool } = load;
     fingerprints.forgetPostedBefore(this.parts.directory.categories.removals);
-    const { feedId, mode, dryRun } = request;
+    const { feedId, mode, dryRun, source } = request;
     const listed = fingerprints.listed;
+    const held = source && heldBy(load, fingerprints, source.accepted);
+    if (held !== undefined) return await this.notStored(load, held);
     const { tally, position } = await this.untilAlone(
       feedId,
       fingerprints,
@@ -214,6 +221,17 @@ export class Loader {
       moreFaults: faults.more,
       ignoredFields: ignored.listed().map(({ field }) => field),
       largeRemoval: isLargeRemoval(mode, listed, tally),
+    };
+  }
+
+  private async notStored({ intake: { faults, ignored } }: Load, held: Shrink): Promise<LoadResult> {
+    return {
+      ...(await this.loaded({ tally: emptyTally(), position: undefined }, faults.products, undefined)),
+      faults: faults.listed,
+      moreFaults: faults.more,
+      ignoredFields: ignored.listed().map(({ field }) => field),
+      largeRemoval: false,
+      held,
     };
   }
 
@@ -276,6 +294,7 @@ export class Loader {
       ...(moreFaults === 0 ? {} : { moreFaults }),
       ...(ignoredFields.length === 0 ? {} : { ignoredFields }),
       ...(isLargeRemoval(request.mode, before, tally) ? { largeRemoval: true } : {}),
+      ...(request.source === undefined ? {} : { fetched: true }),
     };
   }
 
@@ -296,6 +315,14 @@ export class Loader {
     if (load === undefined) throw new EngineUnavailable('the load was aborted');
     return load;
   }
+}
+
+/** What a replacement would remove, if that is too much to be done unasked. */
+function heldBy({ intake }: Load, fingerprints: Fingerprints, accepted: number): Shrink | undefined {
+  let removed = 0;
+  for (const id of fingerprints.listedIds()) if (!intake.names(id)) removed += 1;
+  const shrink = { listed: fingerprints.listed, removed };
+  return isHeld(shrink, accepted) ? shrink : undefined;
 }
 
 /** The organisation whose products a feed has; undefined for an unknown feed. */
