@@ -67,6 +67,9 @@ function posted(product: RealProduct, at: number, rate: number): PostedProduct {
   };
 }
 
+/** The name begins with this, by which `npm run test:real` finds it. */
+const TAG = 'with real data: ';
+
 /** A test with the real products; if they do not exist, it reports the skipped test and counts none. */
 export function testRealProducts(
   name: string,
@@ -93,5 +96,5 @@ function testReal<T>(
 ): void {
   const real = found();
   if (real === undefined) process.stderr.write(`skipped, since ${path} does not exist: ${name}\n`);
-  else test(name, async () => run(real));
+  else test(TAG + name, async () => run(real));
 }
