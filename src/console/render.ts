@@ -217,15 +217,15 @@ function fieldPiece({ name, label, value, choices, isLong, isRequired }: ui.Fiel
 }
 
 /** A piece of a page, written as it is. */
-export class Html {
+class Html {
   constructor(readonly text: string) {}
 }
 
 /** What a page is made of; undefined and false are nothing. */
-export type Piece = Html | string | number | false | undefined | readonly Piece[];
+type Piece = Html | string | number | false | undefined | readonly Piece[];
 
 /** Makes a piece of a page; what is inserted is escaped, in text and in quoted attributes, unless it is one itself. */
-export function markup(fixed: TemplateStringsArray, ...inserted: readonly Piece[]): Html {
+function markup(fixed: TemplateStringsArray, ...inserted: readonly Piece[]): Html {
   return new Html(fixed.map((text, at) => text + textOf(inserted[at])).join(''));
 }
 
