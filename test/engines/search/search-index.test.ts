@@ -283,6 +283,9 @@ describe('groups with equal keys, as those of one load have in the default order
     });
     expect([rows.length, total]).toEqual([10, count / 2]);
     expect(read).toBeLessThan(200);
+    const after = { keys: [5], id: idOf(count - 100) };
+    index.query({ filter: { token: 'w0' }, order: [NEWEST], offset: 0, size: 10, group, after });
+    expect(read).toBeLessThan(600);
   });
 });
 

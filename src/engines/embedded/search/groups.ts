@@ -121,6 +121,15 @@ function takeAway(sizes: Uint16Array, numbers: Uint32Array, ordinals: Int32Array
 /** Comparing the groups of one candidate takes as long as visiting so many hits. */
 const VISITS = 20;
 
+/** Beyond so many hits with the cursor's keys before it, they are not visited again. */
+const FAR = 1_000;
+
+interface Visiting {
+  /** The hits begin after the cursor. */
+  readonly isFromCursor?: boolean;
+  readonly isCandidate?: (hit: Hit, number: number) => boolean;
+}
+
 /** The keys of groups with at most so many members are found again at each of them. */
 const FEW_MEMBERS = 8;
 
@@ -166,7 +175,7 @@ export class GroupFinder {
     const kind = this.ranked[0]?.kind;
     const groups =
       kind === 'default' || kind === 'stored'
-        ? this.inOrder(this.hits(wanted, after), wanted, after)
+        ? this.ordered(wanted, after)
         : kind === 'relevance' && !this.last.includes(true)
           ? this.byRelevance(wanted, after)
           : this.firstOf(
@@ -181,36 +190,46 @@ export class GroupFinder {
     return found;
   }
 
-  private hits(wanted: number, after: After | null): Iterator<Hit, unknown> {
-    // Of groups with the cursor's keys, the hits that have these may come before it.
-    const from = after === null || this.isOrderWithin ? after : { keys: after.keys, id: '' };
-    return merged(
+  /** The hits from those with the cursor's keys on, of which some may come before it; or from it on if these are many. */
+  private ordered(wanted: number, after: After | null): Generator<Group, undefined> {
+    const isFromCursor = this.isOrderWithin || this.isFarIntoEqual(after);
+    const from = after === null || isFromCursor ? after : beforeEqual(after);
+    const hits = merged(
       this.ranked.map((one) => one.hits(wanted, from)),
       this.ordering.compare,
     );
+    return this.inOrder(hits, wanted, after, { isFromCursor });
+  }
+
+  private isFarIntoEqual(after: After | null): boolean {
+    if (after === null || this.ranked[0]?.kind !== 'default') return false;
+    const equal = beforeEqual(after);
+    const before = this.ranked.reduce((sum, one) => sum + one.firstAfter(after) - one.firstAfter(equal), 0);
+    return before > FAR;
   }
 
   private *inOrder(
     hits: Iterator<Hit, unknown>,
     wanted: number,
     after: After | null,
-    isCandidate?: (hit: Hit, number: number) => boolean,
+    { isFromCursor = false, isCandidate }: Visiting,
   ): Generator<Group, undefined> {
     let equal = new FirstItems<Group>(wanted, byFirst);
-    let keysOfEqual: readonly Key[] | undefined;
+    // A group with the cursor's keys may have its hits with these before it, and its first member after it.
+    let isAtCursor = after !== null && isFromCursor && !this.isOrderWithin;
+    let keysOfEqual = isAtCursor ? after?.keys : undefined;
     for (let next = hits.next(); next.done !== true; next = hits.next()) {
       const hit = next.value;
       if (keysOfEqual !== undefined && this.ordering.compareKeys(keysOfEqual, hit.keys) !== 0) {
+        if (isAtCursor) this.addByOthers(equal, keysOfEqual, after);
         yield* equal.sorted();
         equal = new FirstItems<Group>(wanted, byFirst);
+        isAtCursor = false;
         keysOfEqual = undefined;
-      } else if (
-        keysOfEqual !== undefined &&
-        equal.last !== undefined &&
-        compareIds(hit, equal.last.first) > 0
-      ) {
-        // Hits with equal keys are in the order of their ids: none of the others is the first member of a group before it.
-        this.addByOthers(equal, equal.last, keysOfEqual, after);
+      }
+      // Hits with equal keys are in the order of their ids: none that is left is the first member of one of the first groups.
+      if (keysOfEqual !== undefined && equal.last !== undefined && compareIds(hit, equal.last.first) > 0) {
+        this.addByOthers(equal, keysOfEqual, after);
         yield* equal.sorted();
         return;
       }
@@ -233,32 +252,33 @@ export class GroupFinder {
         if (group.first.searched === hit.searched && group.first.ordinal === hit.ordinal) yield group;
         continue;
       }
-      keysOfEqual = group.keys;
+      keysOfEqual ??= group.keys;
       if (after === null || this.isAfter(group, after)) equal.add(group);
     }
+    if (isAtCursor && keysOfEqual !== undefined) this.addByOthers(equal, keysOfEqual, after);
     yield* equal.sorted();
   }
 
-  /** Adds groups with these keys that come before one of them, by a first member that has other keys itself. */
-  private addByOthers(
-    equal: FirstItems<Group>,
-    last: Group,
-    keys: readonly Key[],
-    after: After | null,
-  ): void {
-    const id = bytesOf(idOf(last.first));
+  /** Adds groups with these keys whose first member has other keys itself: those before the last one that is needed. */
+  private addByOthers(equal: FirstItems<Group>, keys: readonly Key[], after: After | null): void {
+    const last = equal.last && bytesOf(idOf(equal.last.first));
+    const first =
+      after !== null && this.ordering.compareKeys(after.keys, keys) === 0 ? bytesOf(after.id) : undefined;
     for (const { matches } of this.ranked) {
       if (matches.count === 0) continue;
       const { segment, set } = matches;
       const { numbers } = segment.groupsOf(this.column);
-      const end = segment.ids.positionAfter(id);
+      const start = first === undefined ? 0 : segment.ids.positionAfter(first);
+      const end = last === undefined ? segment.docs : segment.ids.positionAfter(last);
       for (const [span, container] of set.containers.entries()) {
         this.check();
         // What is compared uses the shared array too.
         const ordinals = DECODED.slice(0, decode(container, span * SPAN, DECODED));
         for (const ordinal of ordinals) {
           const number = numbers[ordinal] ?? 0;
-          if (number === 0 || segment.ranks.get(ordinal) >= end || this.done.has(number)) continue;
+          if (number === 0 || this.done.has(number)) continue;
+          const rank = segment.ranks.get(ordinal);
+          if (rank < start || rank >= end) continue;
           const group = this.groupOf({ searched: matches.searched, ordinal, keys }, number);
           if (this.ordering.compareKeys(group.keys, keys) !== 0) continue;
           this.done.add(number);
@@ -338,12 +358,12 @@ export class GroupFinder {
         marked.addAll(numbers, greatest, DECODED, decode(container, span * SPAN, DECODED));
       }
     }
-    const from = after === null ? null : { keys: after.keys, id: '' };
     // The level of a hit is that of its group here.
+    const from = after === null ? null : beforeEqual(after);
     const hits = this.ranked.map((one) => atLevel(one.byDefault(one.matches.set, from), level));
-    yield* this.inOrder(merged(hits, this.ordering.compare), wanted, after, (hit, number) =>
-      number > 0 ? marked.has(number) : alone.get(hit.searched)?.has(hit.ordinal) === true,
-    );
+    const isCandidate = (hit: Hit, number: number) =>
+      number > 0 ? marked.has(number) : alone.get(hit.searched)?.has(hit.ordinal) === true;
+    yield* this.inOrder(merged(hits, this.ordering.compare), wanted, after, { isCandidate });
     // Those that are left were before the cursor.
     this.finish(sets);
   }
@@ -414,6 +434,11 @@ export class GroupFinder {
     }
     return found;
   }
+}
+
+/** Before everything with the cursor's keys. */
+function beforeEqual({ keys }: After): After {
+  return { keys, id: '' };
 }
 
 /** Whether both are by the same columns. */

@@ -204,14 +204,17 @@ export class Ranked {
 
   /** Hits of a set in the default order, after a cursor. The default order is the last key. */
   *byDefault(set: OrdinalSet, after: After | null): Generator<Hit, undefined> {
-    const { docs } = this.matches.segment;
-    const from = after === null ? 0 : firstWhere(docs, (at) => this.isAfterByDefault(at, after));
-    const walk = new Walk(set, from);
+    const walk = new Walk(set, after === null ? 0 : this.firstAfter(after));
     const visit = everyFew(this.check);
     for (let ordinal = walk.next(); ordinal >= 0; ordinal = walk.next()) {
       visit();
       yield this.hit(ordinal);
     }
+  }
+
+  /** The first ordinal after a cursor by the default order. */
+  firstAfter(after: After): number {
+    return firstWhere(this.matches.segment.docs, (at) => this.isAfterByDefault(at, after));
   }
 
   private isAfterByDefault(ordinal: number, after: After): boolean {
