@@ -293,7 +293,7 @@ export class StartingPort {
     (request, response) => this.take(request, response),
   );
 
-  /** `reason` says what the process waits for. */
+  /** `reason`: what the process waits for. */
   private constructor(
     private readonly reason: () => string,
     private readonly log?: Logger,

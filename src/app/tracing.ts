@@ -36,15 +36,15 @@ interface Telemetry extends Pick<typeof Api, 'ROOT_CONTEXT' | 'SpanKind' | 'Span
   readonly envDetector: object;
   readonly detectResources: (options: { readonly detectors: readonly object[] }) => object;
   readonly resourceFromAttributes: (attributes: Api.Attributes) => { merge(others: object): object };
-  readonly OTLPTraceExporter: new (options: { readonly url?: string }) => Exporter;
-  readonly BatchSpanProcessor: new (exporter: Exporter) => object;
+  readonly OTLPTraceExporter: new (options: { readonly url?: string }) => SpanExporter;
+  readonly BatchSpanProcessor: new (exporter: SpanExporter) => object;
   readonly BasicTracerProvider: new (options: {
     readonly resource: object;
     readonly spanProcessors: readonly object[];
   }) => Api.TracerProvider & { shutdown(): Promise<void> };
 }
 
-interface Exporter {
+interface SpanExporter {
   export(spans: readonly object[], done: (result: { readonly error?: Error }) => void): void;
 }
 

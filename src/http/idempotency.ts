@@ -6,6 +6,7 @@ import { appendIdempotently, type EventOf, eventsOf, toDomainEvent, toNewEvent }
 import { NO_STREAM, streamOf } from '../kernel/event';
 import { type EventLog, RevisionConflict } from '../kernel/event-log';
 import { NamedError } from '../kernel/fault';
+import { type Caller } from '../network/organisations';
 import { type Clock, type Timer } from '../runtime/clock';
 import { httpFaults } from '../wire/api/errors';
 import { type OperationText } from '../wire/api/description';
@@ -48,7 +49,7 @@ interface KeptAnswer {
 const REMEMBERED_MS = 24 * 60 * 60 * 1000;
 /** How far the clocks of processes may be apart (ms). */
 const SKEW_MS = 60 * 60 * 1000;
-/** A process says this often that it still executes a request (ms). */
+/** How often a process records that it still executes a request (ms). */
 const RENEWED_MS = 5_000;
 /** After this time without a word a request of another process is executed again: that process was killed (ms). */
 const IN_PROGRESS_MS = 20_000;
@@ -56,8 +57,6 @@ const IN_PROGRESS_MS = 20_000;
 const MOST_KEPT = 700_000;
 /** Events read at a time. */
 const BATCH = 200;
-
-type Caller = NonNullable<FastifyRequest['caller']>;
 
 /** Records requests, and what they were answered with. All methods may raise `EngineUnavailable`. */
 export class RequestJournal {

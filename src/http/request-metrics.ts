@@ -7,12 +7,12 @@ import { whenOver } from './send-stream';
 /** Seconds, from a search to a download. */
 const BOUNDS = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60] as const;
 
-/** What a label says that has no other value. */
+/** The value of a label that has no other. */
 const NONE = 'none';
 
 const METHODS: ReadonlySet<string> = new Set([...CORS.methods, 'OPTIONS']);
 
-interface Labels {
+interface RequestLabels {
   /** The first of its modules, such as `products`. */
   readonly service: string;
   readonly method: string;
@@ -21,7 +21,7 @@ interface Labels {
 }
 
 interface Counted {
-  readonly labels: Labels;
+  readonly labels: RequestLabels;
   readonly statuses: Map<string, number>;
   readonly counts: number[];
   seconds: number;

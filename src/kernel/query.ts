@@ -158,7 +158,7 @@ export interface GroupCount {
 }
 
 /**
- * Maximum of body characters in an answer of `countGroups`, whatever `size` says: the answer ends with the group that
+ * Maximum of body characters in an answer of `countGroups`, whatever `size` is: the answer ends with the group that
  * exceeds it.
  */
 export const GROUPS_CHARACTERS = 8_000_000;

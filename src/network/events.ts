@@ -68,7 +68,7 @@ interface ConversionEvent {
   readonly commission?: Commission;
 }
 
-/** Per cent of the order value, or an amount in the program's currency, with two decimals unless it says others. */
+/** Per cent of the order value, or an amount in the program's currency, with two decimals unless it names others. */
 type Commission = { readonly percent: number } | { readonly fixed: number; readonly decimals?: number };
 
 export interface SiteDefinition {

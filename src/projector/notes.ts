@@ -5,7 +5,7 @@ import { type Pace } from './progress-meter';
 
 /**
  * What processes leave for each other about read models, in a collection beside them: whoever reads the store knows it.
- * Each kind has one writer at a time. Disposable like the read models, which it says nothing about once they are gone.
+ * Each kind has one writer at a time. Disposable like the read models: without them it has no meaning.
  */
 export interface Notes {
   /** An operator has paused the read model: it stays as it is until it is resumed. By read model. */
@@ -99,15 +99,15 @@ export interface Verification {
   readonly differences: readonly Difference[];
 }
 
-type Kind = keyof Notes;
+type NoteKind = keyof Notes;
 
 const COLLECTION: CollectionSpec = { name: 'read-models', version: 1, fields: {} };
 const TARGET = { collection: COLLECTION.name };
 
-const idOf = (kind: Kind, name: string): string => `${kind} ${name}`;
+const idOf = (kind: NoteKind, name: string): string => `${kind} ${name}`;
 
 /** The notes of a kind, by name. */
-export async function readNotes<K extends Kind>(
+export async function readNotes<K extends NoteKind>(
   store: ReadStore,
   kind: K,
   names: readonly string[],
@@ -116,7 +116,7 @@ export async function readNotes<K extends Kind>(
 }
 
 /** The notes of several kinds in one query; the answer has those of each kind, by name. */
-export async function readNotesOf<K extends Kind>(
+export async function readNotesOf<K extends NoteKind>(
   store: ReadStore,
   kinds: readonly K[],
   names: readonly string[],
@@ -139,7 +139,7 @@ function orNone(error: unknown): readonly Found[] {
   throw error;
 }
 
-export async function writeNote<K extends Kind>(
+export async function writeNote<K extends NoteKind>(
   store: ReadStore,
   kind: K,
   name: string,
@@ -154,7 +154,7 @@ export async function writeNote<K extends Kind>(
   });
 }
 
-export async function removeNote(store: ReadStore, kind: Kind, name: string): Promise<void> {
+export async function removeNote(store: ReadStore, kind: NoteKind, name: string): Promise<void> {
   await store
     .write(TARGET, [{ version: START, remove: idOf(kind, name), forget: true }])
     .catch((error: unknown) => {

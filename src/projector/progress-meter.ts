@@ -97,9 +97,9 @@ export function meanPace(paces: readonly Pace[]): Pace {
 
 type Step = 'project' | 'index' | 'compare' | 'swap';
 
-/** What reading a log of less than this has taken (ms) says nothing about the steps behind it: files are opened, too. */
+/** What reading a log of less than this has taken (ms) is no measure of the steps behind it: files are opened, too. */
 const LEAST_MS = 3_000;
-/** Below this share of a step its own rate says little. */
+/** Below this share of a step its own rate is no estimate. */
 const TELLING = 0.1;
 
 /**

@@ -57,7 +57,7 @@ export interface RebuildParts {
   readonly batchSize?: number;
   /** The kind of the log; by default that of the domain. */
   readonly source?: Source;
-  /** How long documents are kept whose projection says that they expire. */
+  /** How long documents of projections with `expires` are retained. */
   readonly keepMs?: number;
 }
 
@@ -331,7 +331,7 @@ class Rebuild {
       const name = nameOf(generation);
       const { differing, differences } = comparisons[at] ?? { differing: 0, differences: [] };
       if (differing === 0 && parked.size === 0) continue;
-      // The next rebuild begins again: nothing says which of the two is wrong.
+      // The next rebuild begins again: either of the two may be wrong.
       await this.forget();
       if (differing > 0) {
         const examples = differences.slice(0, 10).map(({ id }) => id);

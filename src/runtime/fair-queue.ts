@@ -1,7 +1,7 @@
 import { NamedError } from '../kernel/fault';
 
 /**
- * The limits of a `FairQueue`. A task has weight 1 unless it says otherwise, and starts while less than the limits is
+ * The limits of a `FairQueue`. A task has weight 1 by default, and starts while less than the limits is
  * running.
  */
 interface FairLimits {

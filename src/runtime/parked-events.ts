@@ -143,7 +143,7 @@ export class Parking {
     return readings.map(({ position = own, after }) => ({ position, after }));
   }
 
-  /** Whether the event of the stream with this revision says what is true of an event now. */
+  /** Whether the event of the stream with this revision is the last one about an event. */
   isLatest(event: string, revision: number): boolean {
     return (this.known.get(event)?.revision ?? revision) <= revision;
   }

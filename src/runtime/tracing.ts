@@ -11,10 +11,10 @@ export interface Span {
   /** `00-<trace>-<span>-<flags>`. */
   readonly traceparent: string;
   /** A span that is not ended is not sent. `isFailed`: shown as an error. */
-  end(attributes?: Attributes, isFailed?: boolean): void;
+  end(attributes?: SpanAttributes, isFailed?: boolean): void;
 }
 
-type Attributes = Readonly<Record<string, string | number | undefined>>;
+type SpanAttributes = Readonly<Record<string, string | number | undefined>>;
 
 export interface SpanStart {
   readonly name: string;
@@ -22,7 +22,7 @@ export interface SpanStart {
   /** The `traceparent` of its parent; absent: it begins a trace. */
   readonly parent?: string | undefined;
   /** Never a token, the value of a key, a URL, or what somebody has posted. */
-  readonly attributes?: Attributes;
+  readonly attributes?: SpanAttributes;
 }
 
 /** Undefined for a span that is not sampled: what follows from it has no spans either. */

@@ -67,7 +67,7 @@ function fill(kinds: Uint8Array, flag: number, bounds: readonly number[]): void 
   for (let at = 0; at < bounds.length; at += 2)
     for (let code = bounds[at] ?? 0; code <= (bounds[at + 1] ?? -1); code += 1) {
       const kind = kinds[code] ?? 0;
-      // The first two flags say that there is something at all.
+      // The first two flags mark that there is something at all.
       if (flag <= MARK || kind !== 0) kinds[code] = kind | flag;
     }
 }

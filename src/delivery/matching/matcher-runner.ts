@@ -156,7 +156,7 @@ export class MatcherRunner {
     const { matcher, writer } = matching;
     const mark = new DailyMark(this.clock, this.parts.log);
     let [read, appendedAt] = [0, -Infinity];
-    /** The cursor of the last append, except one that only says how far a start has read. */
+    /** The cursor of the last append, except one that only records how far a start has read. */
     let marked = writer.cursor.upTo;
     const prefixes = [...matcher.streams, parkedStream(MATCHER)];
     const options = { after: writer.cursor.upTo, prefixes, signal };

@@ -44,7 +44,7 @@ interface Selected {
 
 type MessageDue = Extract<MatchedEvent, { readonly type: 'MessageDue' }>;
 
-/** What a message says, or why it cannot be sent, or not yet. */
+/** The content of a message, or why it cannot be sent, or not yet. */
 type Made = Pick<Message, 'request' | 'unsendable' | 'renderable' | 'awaitsRate' | 'rendered' | 'conversion'>;
 
 /**
@@ -138,7 +138,7 @@ export interface BudgetLimits {
 /** `docs/decisions.md#n15`. */
 export const MESSAGE_BYTES: BudgetLimits = { most: 16 * 1024 * 1024, stored: 256 * 1024 };
 
-/** What a message says that exceeds the budget. */
+/** The content of a message that exceeds the budget. */
 export const BEYOND = {
   unsendable: `the messages to the organisation about this event have more than ${MESSAGE_BYTES.most} bytes together`,
   renderable: true,

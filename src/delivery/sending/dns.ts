@@ -19,7 +19,7 @@ export class UnresolvedName extends NamedError {
  */
 const QUERY_MS = 600;
 
-/** How long (ms) answers are used again, whatever their time to live says. */
+/** How long (ms) answers are used again, whatever their time to live is. */
 const LEAST_MS = 1_000;
 const MOST_MS = 60_000;
 const MOST_NAMES = 10_000;
@@ -121,7 +121,7 @@ export class ReceiverNames {
   }
 
   /**
-   * Whether the DNS servers of the machine answer: most know those of the root, and some refuse to say so. Therefore
+   * Whether the DNS servers of the machine answer: most know those of the root, and some refuse to answer. Therefore
    * the name that was resolved last is asked for as well, at the same time.
    */
   private async works(): Promise<boolean> {

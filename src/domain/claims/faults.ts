@@ -43,7 +43,7 @@ export const claimFaults = faultsOf(claimFaultTable);
 /** Faults that an answer lists (`docs/decisions.md#c7`). */
 export const MOST_FAULTS = 1000;
 
-/** A fault whose message says of which item it is. */
+/** A fault whose message names the item. */
 export function placed({ code, status, message, details }: Fault, place: string): Fault {
   return new Fault(code, status, `${place}: ${message}`, details);
 }

@@ -5,7 +5,7 @@ import { type Clock } from '../../runtime/clock';
 
 /**
  * Which installation delivers the messages of a log, in the stream `deliveries-owner` (docs/architecture.md,
- * Notifications): a log that was copied says whose it was, so that nothing is sent twice.
+ * Notifications): a log that was copied names its owner, so that nothing is sent twice.
  */
 export type DeliveriesOwned = EventOf<'DeliveriesOwned', Owner>;
 

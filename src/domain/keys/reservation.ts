@@ -192,7 +192,7 @@ interface IdsAllotted {
   readonly data: { readonly from: number; readonly to: number };
 }
 
-/** Allots the next integers, as many as the command says; the state is the last one allotted. */
+/** Allots the next integers, as many as the command asks for; the state is the last one allotted. */
 const decider: Decider<number, number, IdsAllotted> = {
   category: 'sequence',
   initial: 0,

@@ -32,7 +32,7 @@ export function contentIdOf(subscriptionId: string, receiver: Receiver): string 
   return base32(createHash('sha256').update(parts).digest().subarray(0, 10));
 }
 
-/** An id for a receiver that cannot have its own, since another one has it; `n` tells several apart. */
+/** An id for a receiver that cannot have its own, since another one has it; `n` distinguishes several. */
 function salted(id: string, n: number): string {
   return base32(createHash('sha256').update(`${id} ${n}`).digest().subarray(0, 10));
 }

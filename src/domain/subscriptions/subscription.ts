@@ -46,7 +46,7 @@ export interface SubscriptionContent {
 /** Why the system has disabled a receiver (`docs/decisions.md#n8`). */
 export type DisabledReason = 'gone' | 'failing';
 
-/** The state beside its content, but for what the first event says: so a PUT supersedes all events before it. */
+/** The state beside its content, but for what the first event has: so a PUT supersedes all events before it. */
 type KeptByPut = Pick<ActiveSubscription, 'secret' | 'replacedSecrets' | 'redeliveriesCancelled'>;
 
 /** What a subscription begins with. */
@@ -209,7 +209,7 @@ export interface Cancellations {
 
 /**
  * When redeliveries were last cancelled, or the subscription was created. Each cancellation is later than that,
- * whatever clocks say, so these times are in the order of the log.
+ * whatever clocks show, so these times are in the order of the log.
  */
 export function lastCancelled({ redeliveriesCancelled, createdAt }: Cancellations): string {
   return redeliveriesCancelled ?? createdAt;

@@ -159,7 +159,7 @@ function compiledXml(template: Template): CompiledTemplate {
     );
   const compiled = withPlaces(template, (at) => places[at]);
   // Without a value, text before and after may become `]]>`.
-  // What a declaration may say is checked when a subscription is posted.
+  // What a declaration may contain is checked when a subscription is posted.
   for (const value of ['x', '']) parseXml(Buffer.from(sample(compiled, value)), { declaresAny: true });
   return compiled;
 }

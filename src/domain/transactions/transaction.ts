@@ -124,7 +124,7 @@ export type KnownTransaction = Exclude<TransactionState, { readonly name: 'Unkno
 
 /**
  * Repeating a command that was executed does nothing; one that the state does not allow, or that would change what it
- * no longer can, raises 409. No event is earlier than the one before, whatever the clocks of processes say.
+ * no longer can, raises 409. No event is earlier than the one before, whatever the clocks of processes show.
  */
 export const transactionDecider: Decider<TransactionCommand, TransactionState, TransactionEvent> = {
   category: TRANSACTION,
@@ -376,7 +376,7 @@ function knownPeriod({ period }: KnownTransaction): Period {
   return period;
 }
 
-/** What the directory says of a transaction's program, event and site when it is decided (`docs/decisions.md#t3`). */
+/** The facts of the directory about a transaction's program, event and site when it is decided (`docs/decisions.md#t3`). */
 export interface Surroundings {
   readonly program: 'active' | 'paused' | 'closed' | 'unknown';
   /** Of a closed program: its invoices were paid. */
@@ -417,7 +417,7 @@ function failuresOf(
   return tests.filter(([isFailed]) => isFailed).map(([, reason]) => reason);
 }
 
-/** What the directory says of a transaction's program, event and site. */
+/** The facts of the directory about a transaction's program, event and site. */
 export function surroundingsOf(
   { programs }: Pick<Directory, 'programs'>,
   { programId, eventId, siteId }: Pick<TransactionFacts, 'programId' | 'eventId' | 'siteId'>,

@@ -130,7 +130,7 @@ class SharedRequests<Item, Answer> {
   /** By `retryMs`. */
   private readonly pending = new Map<number, PendingRequest<Item, Answer>>();
 
-  /** `send` answers each item, or says why it failed. For a single item, it raises failures that are to be retried. */
+  /** `send` answers each item, or returns why it failed. For a single item, it raises failures that are to be retried. */
   constructor(
     private readonly send: (items: readonly Item[], retryMs: number) => Promise<readonly (Answer | Error)[]>,
   ) {}

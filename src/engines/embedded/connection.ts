@@ -14,7 +14,7 @@ import { EngineUnavailable } from '../../kernel/event-log';
 const MAX_STATEMENTS = 200;
 
 /** An open database with its prepared statements. */
-export interface Session {
+export interface DatabaseSession {
   readonly database: DatabaseSyncInstance;
   readonly prepared: (sql: string) => StatementSyncInstance;
 }
@@ -24,7 +24,7 @@ export interface Session {
  * as soon as the disk has space or is writable again.
  */
 export class SqliteConnection {
-  #session: Session | undefined;
+  #session: DatabaseSession | undefined;
   #closed = false;
 
   /** `subject` is named in errors. `open` opens the file and configures it. */
@@ -34,7 +34,7 @@ export class SqliteConnection {
   ) {}
 
   /** Runs `work`. If it fails, uncommitted changes are rolled back. Raises `EngineUnavailable`. */
-  use<T>(work: (session: Session) => T): T {
+  use<T>(work: (session: DatabaseSession) => T): T {
     if (this.#closed) throw new EngineUnavailable(`${this.subject} is closed`);
     return callDriver(() => {
       try {
@@ -63,7 +63,7 @@ export class SqliteConnection {
   }
 }
 
-function sessionOf(database: DatabaseSyncInstance): Session {
+function sessionOf(database: DatabaseSyncInstance): DatabaseSession {
   const statements = new Map<string, StatementSyncInstance>();
   return {
     database,

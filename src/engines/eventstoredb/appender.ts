@@ -11,7 +11,7 @@ import { FairQueue } from '../../runtime/fair-queue';
 import { APPEND_RETRIES, type CountedLog } from '../../runtime/metrics';
 import { withTimeout } from '../../runtime/unavailable';
 import { Connection } from './connection';
-import { NoAnswer, Refused, unavailable } from './failure';
+import { NoAnswer, RefusedByServer, unavailable } from './failure';
 import { RetryBudget } from './requests';
 import { toPosition } from './sent-event';
 
@@ -85,7 +85,7 @@ export class Appender {
         }
         // The next append opens another.
         if (opened?.isOver === true && this.#call === call) this.#call = undefined;
-        // An error of an earlier attempt says more than our own time-out.
+        // An error of an earlier attempt explains more than our own time-out.
         failure = error instanceof AttemptTimeout ? (failure ?? error) : error;
         await budget.afterFailure(await this.#connection.explain(failure), since);
         APPEND_RETRIES.add(1, { log: this.log });
@@ -264,14 +264,14 @@ function toPortError(error: Status | undefined, { stream, expected }: Append): E
     case 'MaximumAppendSizeExceeded':
       return new UnacceptableAppend('the append exceeds the maximum size of the server');
     case 'AccessDenied':
-      return new Refused(
+      return new RefusedByServer(
         `access is denied: the user in its URL must be allowed to write to the stream ${stream}`,
       );
     // The outcome is unknown or pending: a retry of the same append settles it.
     case 'Timeout':
       return new NoAnswer('it did not make an append in time');
     case 'BadRequest':
-      return new Refused('it refused an append as malformed');
+      return new RefusedByServer('it refused an append as malformed');
     default:
       return new NoAnswer(`it did not make an append (${error?.getMessage() || 'unknown'})`);
   }

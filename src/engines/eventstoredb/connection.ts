@@ -25,7 +25,7 @@ import {
   status,
 } from '@grpc/grpc-js';
 import { certificateProblem } from '../certificate';
-import { detailsOf, NoAnswer, NoNode, Refused, tlsProblem, TRUST } from './failure';
+import { detailsOf, NoAnswer, NoNode, RefusedByServer, tlsProblem, TRUST } from './failure';
 import { type Discovery, type Endpoint, type EsdbUrl, parseEsdbUrl } from './url';
 
 /** Time-out (ms) of the call for the server's version. */
@@ -106,7 +106,7 @@ export class Connection {
     if (this.#isProbed || !isSilent(error instanceof NoNode ? error.cause : error)) return error;
     this.#isProbed = true;
     if (!(await usesTls(this.#tried))) return error;
-    return new Refused('it uses TLS: remove tls=false from the URL');
+    return new RefusedByServer('it uses TLS: remove tls=false from the URL');
   }
 
   /** Refuses new calls. The connection closes when the calls in progress have ended. */
@@ -312,7 +312,7 @@ async function usesTls({ address, port }: Endpoint): Promise<boolean> {
   return (await probe({ host: address, port }, () => true)) ?? false;
 }
 
-/** Returns the error of a connection over TLS, or one that says more about the server's certificate. */
+/** Returns the error of a connection over TLS, or one that explains more of the server's certificate. */
 async function explainCertificate(error: unknown, endpoint: Endpoint, url: EsdbUrl): Promise<unknown> {
   if (tlsProblem(error) === undefined) return error;
   const { authority, key, certificate } = url.pem;
@@ -325,7 +325,7 @@ async function explainCertificate(error: unknown, endpoint: Endpoint, url: EsdbU
     // Typed as an error, but it is the code of one.
     certificateProblem(String(socket.authorizationError), TRUST, socket.getPeerCertificate()),
   );
-  return problem === undefined ? error : new Refused(problem);
+  return problem === undefined ? error : new RefusedByServer(problem);
 }
 
 /** Connects over TLS, only to look at the connection: no data is sent. Undefined if it cannot be made. */

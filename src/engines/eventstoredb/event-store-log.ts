@@ -22,7 +22,7 @@ import {
   type Readers,
   streamParts,
 } from './stream-reads';
-import { NoAnswer, Refused, unavailable } from './failure';
+import { NoAnswer, RefusedByServer, unavailable } from './failure';
 import { type End, type LogHead } from './head';
 import { BATCH, History, type ReadSelection, selectionOf } from './history';
 import { type IndexedLog, isIndexed, keepIndex, readIndex } from './reference-index';
@@ -374,7 +374,9 @@ function checkVersion(version: string): void {
   const [major = 0, minor = 0] = version.split('.').map(Number);
   // 0.0.0 is a development build of the server.
   if (version.startsWith('0.') || major * 100 + minor >= 2310) return;
-  throw unavailable(new Refused(`it is version ${version}: expected EventStoreDB ${OLDEST} or later`));
+  throw unavailable(
+    new RefusedByServer(`it is version ${version}: expected EventStoreDB ${OLDEST} or later`),
+  );
 }
 
 /** Minimum interval (ms) between empty batches that report only growth of the log by other streams. */

@@ -8,8 +8,8 @@ export class NoAnswer extends Error {
   override readonly name = 'NoAnswer';
 }
 
-/** The server refuses the request permanently, or cannot be used. The message says why. */
-export class Refused extends NamedError {}
+/** The server refuses the request permanently, or cannot be used. The message explains why. */
+export class RefusedByServer extends NamedError {}
 
 /** No server of the cluster can be used at the moment: none answers, or those that do have no leader. */
 export class NoNode extends NamedError {
@@ -59,7 +59,8 @@ export function unavailable(error: unknown): Error {
 }
 
 function reasonOf(error: unknown): string | undefined {
-  if (error instanceof NoAnswer || error instanceof NoNode || error instanceof Refused) return error.message;
+  if (error instanceof NoAnswer || error instanceof NoNode || error instanceof RefusedByServer)
+    return error.message;
   const { type, code } = detailsOf(error);
   const reason = tlsProblem(error) ?? REASONS.get(type ?? '') ?? REASONS.get(code ?? status.OK);
   if (reason !== undefined) return reason;
@@ -73,7 +74,7 @@ export const TRUST = 'name the certificate of its authority by tlsCAFile in the 
 
 /** Recognizes problems with TLS by the message of an error that is not one of these, which are explained already. */
 export function tlsProblem(error: unknown): string | undefined {
-  if (error instanceof NoNode || error instanceof Refused) return undefined;
+  if (error instanceof NoNode || error instanceof RefusedByServer) return undefined;
   const message = messageOf(error);
   const certificate = certificateProblem(message, TRUST);
   if (certificate !== undefined) return certificate;

@@ -5,7 +5,7 @@ import { type IsGone, type Lease, Leases } from '../../kernel/leases';
 import { type Clock, SYSTEM_CLOCK } from '../../runtime/clock';
 import { lastEvent } from '../../kernel/decider';
 
-/** The stream whose last event says who has which lease. */
+/** The stream whose last event has the owner of each lease. */
 const TABLE = 'table';
 const TABLE_METADATA = { $maxCount: 10 };
 

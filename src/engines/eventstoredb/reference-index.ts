@@ -285,7 +285,7 @@ async function follow(
   onProgress: () => void,
 ): Promise<void> {
   const { content } = found.metadata;
-  // Before the whole log is read for it, a server that does not accept the index says so.
+  // Before the whole log is read for it, a server that does not accept the index refuses it.
   const isDue = !(MARK in content) || LIMITS.some((limit) => limit in content);
   let end = isDue ? await mark(log, found) : found;
   let events: RecordedEvent[] = [];

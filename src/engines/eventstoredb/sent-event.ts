@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { type ReadResp } from '@eventstore/db-client/generated/streams_pb';
 import { type NewEvent, type Position, type RecordedEvent, START } from '../../kernel/event';
-import { Refused } from './failure';
+import { RefusedByServer } from './failure';
 import { type CountedLog } from '../../runtime/metrics';
 
 /** Start the names of streams that share a server with those of the domain: of the delivery log, and of leases. */
@@ -87,11 +87,13 @@ export class SentEvent {
     return Number(this.record.getStreamRevision());
   }
 
-  /** Raises `Refused` if the server did not send it. */
+  /** Raises `RefusedByServer` if the server did not send it. */
   get position(): Position {
     const position = toPosition(this.record.getCommitPosition());
     if (position !== undefined) return position;
-    throw new Refused('its reads of streams carry no positions: expected EventStoreDB 23.10 or later');
+    throw new RefusedByServer(
+      'its reads of streams carry no positions: expected EventStoreDB 23.10 or later',
+    );
   }
 
   /** Its name in the log; undefined if the stream does not belong to it. */

@@ -288,7 +288,7 @@ function keyFaults(
   return [fault.notUnique(`${names} are those of ${list}[${repeats}]: expected each combination once`)];
 }
 
-/** Raises the faults of all items; their messages say of which one. */
+/** Raises the faults of all items; their messages name the item. */
 function raiseAll<Item>(
   name: string,
   items: readonly Item[],

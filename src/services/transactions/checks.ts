@@ -194,7 +194,7 @@ function completed(posted: PostedFacts, { program, event, site, now }: Completed
 }
 
 /** A checked request for a transition (`docs/decisions.md#t5`). */
-export interface Transition {
+export interface CheckedTransition {
   /** At least one of both. */
   readonly transactionId?: string | undefined;
   readonly legacyTransactionId?: string | undefined;
@@ -210,7 +210,7 @@ export function checkTransition(
   posted: unknown,
   caller: Pick<Caller, 'kind'>,
   programs: Pick<Programs, 'everWithEvent'>,
-): Transition {
+): CheckedTransition {
   if (!isPosted(posted)) throw fault.content(wrong('a transition', posted, 'an object'));
   const refusals = new Refusals(PROBLEMS);
   const found = readTransition(posted, refusals);

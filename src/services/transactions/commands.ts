@@ -17,7 +17,7 @@ import {
   reportedTransaction,
   transactionsWith,
 } from '../../domain/transactions/transaction-id';
-import { checkReport, checkTransition, type Transition, transitionCommand } from './checks';
+import { checkReport, checkTransition, type CheckedTransition, transitionCommand } from './checks';
 import { stateIdOf, type StateId } from '../../domain/transactions/states';
 import {
   type TransactionCommand,
@@ -193,7 +193,7 @@ export class TransactionCommands {
 /** Transactions by the legacy ids of a list, which may repeat them. */
 type NamedBefore = Map<string, Promise<readonly NamedTransaction[]>>;
 
-type TransitionOf = Pick<Transition, 'request'> & { readonly transactionId: string };
+type TransitionOf = Pick<CheckedTransition, 'request'> & { readonly transactionId: string };
 
 function notFound(id: string): Fault {
   return fault.unknownTransaction(`${id}: your programs have no such transaction`);

@@ -248,7 +248,7 @@ const OF_ALL = ['pretty', 'token', 'jsonp'];
 /** The keys of path and query that are not in a table, in the order they were sent; those without a value last. */
 export function unknownKeys(table: KeyTable, { matrix, query, bare }: RequestTarget): readonly UnknownKey[] {
   const spellings = spellingsOf(table);
-  // jQuery sends `callback` where it was not told that the name is `jsonp`.
+  // jQuery sends `callback` where it is not configured that the name is `jsonp`.
   const isCalled = query.some(({ name }) => name === 'jsonp');
   return [...matrix, ...query, ...bare.map((name) => ({ name, value: '', sent: '' }))]
     .filter(({ name }) => !spellings.has(name) && !OF_ALL.includes(name) && !MEANINGLESS.test(name))

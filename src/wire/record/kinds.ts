@@ -23,7 +23,7 @@ interface TextOptions {
   readonly isId?: true;
 }
 
-/** A kind of value: unless it says otherwise, an answer has it as a post does, written as it is. */
+/** A kind of value: by default, an answer has it as a post does, written as it is. */
 export function scalar<Posted, Answered = Posted>(
   posted: Scalar<Posted, Answered>['posted'],
   answered: Partial<Scalar<Posted, Answered>['answered']> = {},

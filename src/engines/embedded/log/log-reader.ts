@@ -1,6 +1,6 @@
 import { positionOf, type RecordedEvent } from '../../../kernel/event';
 import { APPEND_LIMITS, DamagedLog } from '../../../kernel/event-log';
-import { SqliteConnection, iterate, type Session } from '../connection';
+import { SqliteConnection, iterate, type DatabaseSession } from '../connection';
 import { eventsOfAppends, expiredUpTo, HEAD, type LogKind, openToRead, REVISION, SUBJECTS } from './schema';
 
 /** Target size of a batch; exceeded by less than one append. */
@@ -131,7 +131,7 @@ export class LogReader {
    * Reads from one snapshot: an append between two statements would look like damage. `expired`: up to this position,
    * missing events are not damage.
    */
-  #inTransaction<T>(read: (session: Session, expired: number) => T): T {
+  #inTransaction<T>(read: (session: DatabaseSession, expired: number) => T): T {
     return this.#connection.use((session) => {
       session.prepared('BEGIN').run();
       const result = read(session, this.kind === 'deliveries' ? expiredUpTo(session) : 0);
@@ -174,7 +174,7 @@ function anyPrefix(count: number): string {
  * The end of the last append within `WINDOW` after a position, or of the first one after it if those in the window have
  * expired.
  */
-function boundary({ prepared }: Session, after: number, expired: number): number {
+function boundary({ prepared }: DatabaseSession, after: number, expired: number): number {
   const [upTo] = prepared(BOUNDARY).get(after + WINDOW) as [number | null];
   if (after < expired && (upTo === null || upTo <= after))
     return (prepared('SELECT min(position) FROM appends WHERE position > ?').get(after) as [number])[0];
@@ -244,7 +244,12 @@ const COVERED = `
 const APPENDS = 'SELECT position - events, position FROM appends WHERE position > ? ORDER BY position';
 
 /** Raises `DamagedLog` unless every position after `after` up to `upTo` belongs to an append. */
-function refuseGaps({ database, prepared }: Session, after: number, upTo: number, longest: number): void {
+function refuseGaps(
+  { database, prepared }: DatabaseSession,
+  after: number,
+  upTo: number,
+  longest: number,
+): void {
   const [covered] = prepared(COVERED).get(after, upTo, upTo + longest) as [number];
   if (covered === upTo - after) return;
   let end = after;
@@ -261,7 +266,7 @@ const COUNTS = `
     (SELECT count(*) FROM appends INDEXED BY sqlite_autoindex_appends_1)`;
 
 /** Raises `DamagedLog` if the end of the log is incomplete, which reading does not detect. */
-export function refuseTorn({ prepared }: Pick<Session, 'prepared'>): void {
+export function refuseTorn({ prepared }: Pick<DatabaseSession, 'prepared'>): void {
   const [appends, events] = prepared(HEADS).get() as [number | null, number | null];
   if (appends !== events)
     throw new DamagedLog(
@@ -270,7 +275,7 @@ export function refuseTorn({ prepared }: Pick<Session, 'prepared'>): void {
 }
 
 /** Raises `DamagedLog` if the index of streams lacks an append. Takes time proportional to the length of the log. */
-export function refuseTornIndex({ prepared }: Pick<Session, 'prepared'>): void {
+export function refuseTornIndex({ prepared }: Pick<DatabaseSession, 'prepared'>): void {
   const [inTable, inIndex] = prepared(COUNTS).get() as [number, number];
   if (inTable !== inIndex) throw new DamagedLog('its index of streams is incomplete');
 }

@@ -2,7 +2,7 @@ import { type DatabaseSyncInstance } from '@photostructure/sqlite';
 import { type NewEvent, NO_STREAM, positionOf } from '../../../kernel/event';
 import { type Appended, RevisionConflict } from '../../../kernel/event-log';
 import { COMMIT_APPENDS, COMMIT_SECONDS, FSYNC_SECONDS } from '../../../runtime/metrics';
-import { SqliteConnection, type Session } from '../connection';
+import { SqliteConnection, type DatabaseSession } from '../connection';
 import { refuseTorn, refuseTornIndex } from './log-reader';
 import {
   eventsOfAppends,
@@ -138,7 +138,7 @@ export class LogWriter {
   }
 }
 
-function appendOne(session: Session, { stream, expected, texts, bytes }: PackedAppend): CommitResult {
+function appendOne(session: DatabaseSession, { stream, expected, texts, bytes }: PackedAppend): CommitResult {
   const count = texts.length / TEXTS;
   const actual = (session.prepared(LAST_REVISION).get(stream) as [number] | undefined)?.[0] ?? NO_STREAM;
   if (expected !== actual)
@@ -152,7 +152,7 @@ function appendOne(session: Session, { stream, expected, texts, bytes }: PackedA
 
 /** Finds the append if it was made before: the same event ids follow `expected` in the stream. */
 function findRepeated(
-  session: Session,
+  session: DatabaseSession,
   stream: string,
   expected: number,
   texts: readonly string[],
@@ -169,7 +169,7 @@ function findRepeated(
 }
 
 /** Returns the position of the last event. */
-function insert(session: Session, texts: readonly string[]): number {
+function insert(session: DatabaseSession, texts: readonly string[]): number {
   let at = 0;
   let position = 0;
   while (at < texts.length) {

@@ -1,6 +1,6 @@
 import { type DatabaseSyncInstance } from '@photostructure/sqlite';
 import { EngineUnavailable } from '../../../kernel/event-log';
-import { openDatabase, type Session } from '../connection';
+import { openDatabase, type DatabaseSession } from '../connection';
 
 /** How long (ms) a commit waits for that of another process. */
 const LOCK_TIMEOUT_MS = 5_000;
@@ -146,7 +146,7 @@ function versionOf(database: DatabaseSyncInstance): number {
   return (database.prepare('PRAGMA user_version').get() as [number])[0];
 }
 
-/** An append of a slice: `isOld` says that it is older than what is kept. */
+/** An append of a slice: `isOld`: it is older than what is retained. */
 type Row = readonly [position: number, stream: string, revision: number, events: number, bytes: number];
 
 /** Limits of a slice, so that appends do not wait long for it. */
@@ -171,7 +171,7 @@ const KEEP_LAST_EVENT = `
   WHERE position = ?`;
 
 /** The position up to which a log has expired. */
-export function expiredUpTo({ prepared }: Pick<Session, 'prepared'>): number {
+export function expiredUpTo({ prepared }: Pick<DatabaseSession, 'prepared'>): number {
   return (prepared(EXPIRED).get() as [number])[0];
 }
 
@@ -179,7 +179,7 @@ export function expiredUpTo({ prepared }: Pick<Session, 'prepared'>): number {
  * Deletes one slice of the appends made before a time (epoch ms), in the transaction of the caller. False: there was
  * nothing.
  */
-export function expireSlice({ prepared }: Session, before: number): boolean {
+export function expireSlice({ prepared }: DatabaseSession, before: number): boolean {
   const superseded = prepared(SUPERSEDED).all(before) as unknown as Row[];
   for (const row of superseded) deleteAppend(row);
   const upTo = expiredUpTo({ prepared });
@@ -209,7 +209,7 @@ export function expireSlice({ prepared }: Session, before: number): boolean {
 }
 
 /** Returns free pages to the file system. False: there are none. */
-export function shrinkSlice({ database, prepared }: Session): boolean {
+export function shrinkSlice({ database, prepared }: DatabaseSession): boolean {
   const [free] = prepared('PRAGMA freelist_count').get() as [number];
   if (free === 0) return false;
   database.exec(`PRAGMA incremental_vacuum(${PAGES})`);

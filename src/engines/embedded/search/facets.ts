@@ -158,7 +158,7 @@ class NearCounter {
   }
 }
 
-/** The tokens one letter away from a word. Which letters follow a part of it, the dictionary says. */
+/** The tokens one letter away from a word. The dictionary has the letters that follow a part of it. */
 function* nearTokens(
   terms: Dictionary,
   before: string,

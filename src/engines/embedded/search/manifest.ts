@@ -211,7 +211,7 @@ interface Joining {
 }
 
 /** What a write does in one partition, in this order. */
-export interface Change {
+export interface PartitionChange {
   readonly partition: number;
   /** Seldom: it takes as long as merging the segment of the document. Unknown documents, and others, are ignored. */
   readonly joining: readonly Joining[];
@@ -236,7 +236,7 @@ const OTHERS = 2;
  * Changes as bytes: the length of their heads, which are JSON; then for each added document its row, the length of its
  * tokens and its numbers; then all tokens.
  */
-export function encodeChanges(changes: readonly Change[]): Uint8Array {
+export function encodeChanges(changes: readonly PartitionChange[]): Uint8Array {
   const heads = bytesOf(
     JSON.stringify(
       changes.map(({ partition, joining, deleted, added }): ChangeHead => [
@@ -272,7 +272,7 @@ export function encodeChanges(changes: readonly Change[]): Uint8Array {
 }
 
 /** The changes; tokens are views of these bytes, which start at a multiple of eight. */
-export function decodeChanges(bytes: Uint8Array): readonly Change[] {
+export function decodeChanges(bytes: Uint8Array): readonly PartitionChange[] {
   const { buffer, byteOffset } = bytes;
   const [length = 0, width = 0] = new Uint32Array(buffer, byteOffset, 2);
   const heads = JSON.parse(textOf(bytes.subarray(8, 8 + length))) as readonly ChangeHead[];
@@ -281,7 +281,7 @@ export function decodeChanges(bytes: Uint8Array): readonly Change[] {
   const numbers = new Float64Array(buffer, byteOffset + start, count * width);
   let at = 0;
   let end = start + numbers.byteLength;
-  return heads.map(([partition, joining, deleted, ids]): Change => {
+  return heads.map(([partition, joining, deleted, ids]): PartitionChange => {
     const added = ids.map((id): IndexedDocument => {
       const own = numbers.subarray(at, at + width);
       at += width;

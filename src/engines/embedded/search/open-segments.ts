@@ -1,5 +1,5 @@
 import { difference, everything, type OrdinalSet, setOf, union } from './sets';
-import { type Change, type SegmentState } from './manifest';
+import { type PartitionChange, type SegmentState } from './manifest';
 import { type Searched } from './matches';
 import { SegmentMerge } from './merge';
 import { type IndexedDocument, type Schema, Segment, writeDocuments, writeSegment } from './segment';
@@ -62,7 +62,7 @@ export class OpenSegments {
   }
 
   /** Documents that join a group are written again, into a segment of their own. */
-  withJoining(before: Draft, joining: Change['joining']): Draft {
+  withJoining(before: Draft, joining: PartitionChange['joining']): Draft {
     let now = before;
     for (const state of joining.length === 0 ? [] : before.segments) {
       const { segment, deleted } = this.open(state);

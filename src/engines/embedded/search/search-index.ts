@@ -3,7 +3,7 @@ import { SegmentMerge } from './merge';
 import { answer, rowsById, type Walked, walked } from './answer';
 import { countFacets } from './facets';
 import {
-  type Change,
+  type PartitionChange,
   decodeChanges,
   encodeChanges,
   isMostlyDeleted,
@@ -92,7 +92,7 @@ export class SearchIndex {
   }
 
   /** Applies changes, one per partition. To be called in a write transaction. */
-  write(changes: readonly Change[]): void {
+  write(changes: readonly PartitionChange[]): void {
     const { segments } = this;
     this.update(this.sharing.placed(changes), (before, { partition, joining, deletions, added }) => {
       const now = segments.withoutDocuments(segments.withJoining(before, joining), deletions);
@@ -122,7 +122,7 @@ export class SearchIndex {
   /**
    * Like `write`, for an index that is not searched until `build` has nothing left to do: no small segments are made.
    */
-  record(changes: readonly Change[]): void {
+  record(changes: readonly PartitionChange[]): void {
     const { recorded = NOTHING_RECORDED } = this.manifest.root();
     const bytes = encodeChanges(changes);
     this.blobs.write(recordedName(recorded.next), bytes);
@@ -425,7 +425,7 @@ export class SearchIndex {
 
 /** What becomes of the documents of a partition. */
 interface RecordedPartition {
-  readonly joining: Change['joining'][number][];
+  readonly joining: PartitionChange['joining'][number][];
   readonly deleted: Set<string>;
   readonly added: Map<string, IndexedDocument>;
 }

@@ -318,7 +318,7 @@ export const MOST_DOCUMENTS = 2 ** 24;
 /** How many groups there may be. */
 const MOST_GROUPS = 2 ** 29;
 
-/** Raises `RangeError` for more documents, or a greater number of a group, than can be told apart. */
+/** Raises `RangeError` for more documents, or a greater number of a group, than can be distinguished. */
 function membersOf(values: Float64Array, column: string): Uint32Array {
   if (values.length > MOST_DOCUMENTS)
     throw new RangeError(`a segment of ${values.length} documents: expected at most ${MOST_DOCUMENTS}`);

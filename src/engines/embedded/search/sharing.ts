@@ -1,5 +1,5 @@
 import { bytesOf, compareBytes } from './bytes';
-import { type Change, type Manifest, type SegmentState, SHARED } from './manifest';
+import { type PartitionChange, type Manifest, type SegmentState, SHARED } from './manifest';
 import { anyTokenSet, type Searched } from './matches';
 import { type Deletion, type OpenSegments } from './open-segments';
 import { difference } from './sets';
@@ -8,7 +8,7 @@ import { type IndexedDocument, type Schema } from './segment';
 /** A change of the segments of a partition, or of the shared ones. */
 interface Placed {
   readonly partition: number;
-  readonly joining: Change['joining'];
+  readonly joining: PartitionChange['joining'];
   readonly deletions: readonly Deletion[];
   readonly added: readonly IndexedDocument[];
 }
@@ -27,10 +27,10 @@ export class Sharing {
   ) {}
 
   /** The changes of the segments of each partition, and of the shared ones. */
-  placed(changes: readonly Change[]): readonly Placed[] {
+  placed(changes: readonly PartitionChange[]): readonly Placed[] {
     const { partitions } = this.manifest.read();
     const placed: Placed[] = [];
-    const joiningShared: Change['joining'][number][] = [];
+    const joiningShared: PartitionChange['joining'][number][] = [];
     const deletions: Deletion[] = [];
     const addedShared: IndexedDocument[] = [];
     for (const { partition, joining, deleted, added } of changes) {

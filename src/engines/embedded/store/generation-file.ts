@@ -1,7 +1,7 @@
 import { existsSync, statSync } from 'node:fs';
 import { type Position, START } from '../../../kernel/event';
 import { type CollectionSpec } from '../../../kernel/read-store';
-import { type Change } from '../search/manifest';
+import { type PartitionChange } from '../search/manifest';
 import { type Merge, SearchIndex } from '../search/search-index';
 import { BlobCache, type Blobs } from '../search/storage';
 import { Layout } from './layout';
@@ -144,7 +144,7 @@ export class GenerationFile {
    * Writes to the index. That of a generation that is being built is not searched, so its segments are made later, of
    * many batches at a time. To be called in a write transaction.
    */
-  writeToIndex(changes: readonly Change[]): void {
+  writeToIndex(changes: readonly PartitionChange[]): void {
     if (this.finished()) this.index.write(changes);
     else if (changes.length > 0) this.index.record(changes);
   }

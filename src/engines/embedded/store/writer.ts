@@ -3,7 +3,7 @@ import { type Position } from '../../../kernel/event';
 import { type Write } from '../../../kernel/read-store';
 import { type GenerationFile } from './generation-file';
 import { type IndexedDocument } from '../search/segment';
-import { type Change } from '../search/manifest';
+import { type PartitionChange } from '../search/manifest';
 import { writeBytes } from '../search/bytes';
 import { type DeclaredField } from '../../declaration';
 import { removalsOf, VERSION } from './search';
@@ -63,8 +63,8 @@ const REMEMBER = 'INSERT OR REPLACE INTO removed VALUES (?, CAST(? AS INTEGER))'
 const FORGET = 'DELETE FROM removed WHERE id = ?';
 
 /** What becomes of the index of one partition. */
-interface IndexChange extends Change {
-  readonly joining: Change['joining'][number][];
+interface IndexChange extends PartitionChange {
+  readonly joining: PartitionChange['joining'][number][];
   readonly deleted: string[];
   readonly added: IndexedDocument[];
 }
