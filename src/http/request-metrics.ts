@@ -1,8 +1,8 @@
 import { type ServerResponse } from 'node:http';
 import { type FastifyRequest } from 'fastify';
 import { bucketOf, COUNTS_NOTHING, histogramValues, type MetricFamily } from '../runtime/metrics';
-import { CORS } from './cors';
 import { whenOver } from './send-stream';
+import { CORS } from './adapter';
 
 /** Seconds, from a search to a download. */
 const BOUNDS = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60] as const;

@@ -4,8 +4,8 @@ import { type Position } from '../../kernel/event';
 import { parsedUrl } from '../../wire/url';
 import { Fifo, Lane, type Sendable } from './lane';
 import { type ReceiverState } from './receiver-state';
-import { LONGEST_DELAY_MS } from './schedule';
 import { LIMITS, type Occupant, type SlotRequest, Slots } from './slots';
+import { LONGEST_DELAY_MS } from './outcome';
 
 export interface ServedReceiver extends Occupant {
   readonly id: string;

@@ -6,7 +6,7 @@ import {
   HEALTHY,
   reportedFailure,
 } from '../../../src/domain/deliveries/health';
-import { DELAYS, nextAttempt } from '../../../src/delivery/scheduling/schedule';
+import { DELAYS, nextAttempt } from '../../../src/delivery/scheduling/outcome';
 
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;

@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { type Permission } from '../../../src/delivery/scheduling/scheduler';
-import { DELAYS } from '../../../src/delivery/scheduling/schedule';
 import { cases } from '../../support/size';
 import { checkLimits, expectOrder } from './limits';
 import { type Answer, type Sent, World, type WorldOptions } from './simulated-world';
+import { DELAYS } from '../../../src/delivery/scheduling/outcome';
 
 const SUCCESS: Answer = { end: 'success', ms: 4 };
 const FAILURE: Answer = { end: 'failure', ms: 4 };
