@@ -12,7 +12,13 @@ import { cliFolder, type Run, run } from './run';
 /** Commands that change nothing that an operator would look for in the list. */
 const OTHERS = [
   ...['network export', 'network schema', 'mappings list', 'mappings suggest', 'tokens list'],
-  ...['transactions show', 'claims list', 'notifications receivers', 'notifications deliveries'],
+  ...[
+    'transactions show',
+    'transactions totals',
+    'claims list',
+    'notifications receivers',
+    'notifications deliveries',
+  ],
   ...[
     'notifications explain',
     'as-of list',
