@@ -18,7 +18,7 @@ import {
   withEngines,
   withJson,
 } from './settings';
-import { withExplanation } from './why';
+import { withExplanation } from './history';
 
 interface WhoseFlags extends JsonFlag {
   readonly organisation?: readonly number[];

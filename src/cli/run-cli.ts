@@ -11,12 +11,11 @@ import { secretValue } from '../settings/settings';
 import { addCategories, addMappings } from './categories';
 import { addClaims, addTransactions } from './transactions';
 import { addFeeds } from './feeds';
-import { addHistory, addActions } from './history';
+import { addHistory, addActions, addWhy } from './history';
 import { addLog, addBackup } from './log';
 import { addNetwork } from './network';
 import { addNotifications } from './notifications';
-import { addParked } from './parked';
-import { addProjections, addRebuild } from './projections';
+import { addProjections, addRebuild, addParked } from './projections';
 import {
   addReasons,
   addSettings,
@@ -32,7 +31,6 @@ import {
 import { addServer } from './server';
 import { addSql } from './sql';
 import { addTokens } from './tokens';
-import { addWhy } from './why';
 
 /** Success, failure, wrong usage. */
 type ExitCode = 0 | 1 | 2;

@@ -56,7 +56,7 @@ export function addServer(affilog: Command, parts: CliParts): void {
           id: string | undefined,
           flags: DocumentFlags,
         ) => {
-          const { documentNamed, documentsOfEvent } = await import('../operations/documents.js');
+          const { documentNamed, documentsOfEvent } = await import('../operations/inspect-log.js');
           const { position } = flags;
           if ((position === undefined) === (readModel === undefined || id === undefined))
             throw new UsageError('expected either the name of a read model and an id, or --position');

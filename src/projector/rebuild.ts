@@ -7,7 +7,7 @@ import { defined } from '../kernel/without';
 import { type Clock } from '../runtime/clock';
 import { LeaseHolder } from '../runtime/lease-holder';
 import { type Comparison, compareWithLive } from './compare';
-import { catchUp, fillGenerations, type OnBatch } from './fill';
+import { catchUp, fillGenerations, type OnBatch, Pacer } from './fill';
 import { GenerationProjector } from './generation-projector';
 import {
   dropGenerations,
@@ -18,7 +18,6 @@ import {
   whileSwapping,
 } from './generations';
 import { readNotes, removeNote, writeNote } from './notes';
-import { Pacer } from './pacer';
 import { countParked, prepareParked, skippedEvents } from './parked';
 import {
   meanPace,

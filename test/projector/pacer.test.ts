@@ -1,10 +1,10 @@
 import { type Position } from '../../src/kernel/event';
 import { writeNote } from '../../src/projector/notes';
-import { Pacer } from '../../src/projector/pacer';
 import { DOMAIN_LOG, type Projection } from '../../src/projector/projection';
 import { SystemClock } from '../../src/runtime/clock';
 import { listed } from './sample-events';
 import { PROJECTIONS, World } from './world';
+import { Pacer } from '../../src/projector/fill';
 
 /** Monotonic time passes only in pauses, and by hand. */
 class ManualClock extends SystemClock {

@@ -9,9 +9,9 @@ import { type Keys, type KeyTable, TEXT } from '../../wire/keys/keys';
 import { integer, object, text } from '../../wire/record/kinds';
 import { listOf, record } from '../../wire/record/record';
 import { UsageError } from '../command-error';
-import { documentNamed, documentsOfEvent } from '../documents';
 import { type Measured, measured, serverState, type ServerParts } from '../server-state';
 import { SharedResults } from '../../runtime/concurrency';
+import { documentNamed, documentsOfEvent } from '../inspect-log';
 
 /** The container's token for what the state of a server depends on. */
 export abstract class ServerPlace {
