@@ -21,6 +21,7 @@ const OTHERS = [
   ],
   ...[
     'notifications explain',
+    'feeds source list',
     'as-of list',
     'projections list',
     'parked list',
