@@ -307,9 +307,10 @@ describe('a key changes the answer as described (Documents 1 and 2, Endpoints)',
 });
 
 /** What a write leaves in a feed that had two products, and what it answers. */
-async function left(method: 'POST' | 'DELETE', keys: string): Promise<readonly unknown[]> {
+async function left(method: 'POST' | 'DELETE', keys: string, csv?: string): Promise<readonly unknown[]> {
   await post(unconnected, [product('a'), product('b')], { keys: ';mode=replace' });
-  const body = method === 'POST' ? { body: JSON.stringify({ products: [product('c')] }) } : {};
+  const json = method === 'POST' ? { body: JSON.stringify({ products: [product('c')] }) } : {};
+  const body = csv === undefined ? json : { body: csv, headers: { 'content-type': 'text/csv' } };
   const { statusCode } = await app.request(method, `/1.0/products${keys}`, { token: TOKENS.nord, ...body });
   return [statusCode, (await search(`;fid=${unconnected};orderBy=priceAsc`)).ids.toSorted()];
 }
@@ -333,7 +334,31 @@ const WRITES = [
   ['deleteProducts', 'deleteAll', 'DELETE', `${fid};deleteAll=true`, [200, []], fid, [400, ['a', 'b']]],
 ] as const;
 
+/** A CSV of one product, in which each of its cells is in these. */
+function csvOf(separator: string, embrace: string, name = 'name'): string {
+  const cells = {
+    sourceProductId: 'c',
+    [name]: 'Lamp',
+    description: 'A',
+    productUrl: 'https://shop.example/c',
+  };
+  const all = { ...cells, price: '12', imageUrl: 'https://shop.example/c.png', categories: 'Lamps' };
+  const line = (texts: readonly string[]) => texts.map((text) => embrace + text + embrace).join(separator);
+  return `${line(Object.keys(all))}\n${line(Object.values(all))}\n`;
+}
+
+const CSV_WRITES = [
+  ['loadProducts', 'map', csvOf(',', '"', 'Titel'), ';map=name:Titel'],
+  ['loadProducts', 'csvSeparators', csvOf('|', '"'), ';csvSeparators=%7C~:'],
+  ['loadProducts', 'csvEmbrace', csvOf(',', "'"), ';csvEmbrace=%27'],
+] as const;
+
 describe('a key changes the write as described (Document 1, Endpoints)', () => {
+  it.each(CSV_WRITES)('%s;%s', async (_id, _key, csv, keys) => {
+    expect(await left('POST', `${fid}${keys}`, csv)).toEqual([200, ['a', 'b', 'c']]);
+    expect(await left('POST', fid, csv)).toEqual([400, ['a', 'b']]);
+  });
+
   it.each(WRITES)('%s;%s', async (_id, _key, method, keys, then, without, otherwise) => {
     expect(await left(method, keys)).toEqual(then);
     expect(await left(method, without)).toEqual(otherwise);
@@ -434,7 +459,9 @@ describe('this file', () => {
     ...ALL_EFFECTS.filter(([operation]) => operation === id).map(([, sent]) =>
       sent.split('=')[0]!.toLowerCase(),
     ),
-    ...WRITES.filter(([operation]) => operation === id).map(([, key]) => key.toLowerCase()),
+    ...[...WRITES, ...CSV_WRITES]
+      .filter(([operation]) => operation === id)
+      .map(([, key]) => key.toLowerCase()),
   ];
 
   it('has each key of each operation', () => {

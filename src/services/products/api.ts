@@ -42,7 +42,9 @@ const loadProducts = {
     'Products with a known sourceProductId are updated, others are created; with mode=replace, products that are ' +
     'not posted are removed. Refused products are listed, the others are stored. A body has at most the size that ' +
     'the operator has set, 1 GB by default, and any number of products of at most 256 KiB each; a larger product is ' +
-    'refused, a larger body is refused as a whole.',
+    'refused, a larger body is refused as a whole. CSV has a header that names the columns: those of a download, ' +
+    'those of a Google Merchant feed, or others by the key map; it is UTF-8, separated by commas, semicolons or tabs. ' +
+    'A body may be compressed (gzip).',
   isLoad: true,
   example: FEED,
   body: {
@@ -57,6 +59,16 @@ const loadProducts = {
         'xmlns:cm': 'urn:com:affilog:pf:model:xml:common',
       },
       kind: postedProducts.fields.products.kind,
+    },
+    examples: {
+      csv:
+        'sourceProductId,name,description,productUrl,price,currency,imageUrl,categories,brand,(field)colour\r\n' +
+        'lamp-1,Lamp,"Of glass, for the desk",https://shop.example/lamp-1,12.00,EUR,https://img.example/lamp-1.jpg,' +
+        'Lamps,Lux,blue\r\n',
+      tsv:
+        'id\ttitle\tdescription\tlink\timage_link\tprice\tsale_price\tproduct_type\tavailability\tgtin\n' +
+        'lamp-1\tLamp\tOf glass, for the desk\thttps://shop.example/lamp-1\thttps://img.example/lamp-1.jpg\t15.00 EUR' +
+        '\t12.00 EUR\tLamps\tin_stock\t4006381333931\n',
     },
   },
   answer: REFUSALS,

@@ -15,7 +15,7 @@ import { FeedRefusals, productFaults as fault } from '../../domain/products/feed
 /** A body of products: a request's, or one that was made here, which uses nothing that others need. */
 type LoadBody = Pick<PostedBody, 'chunks'> & Partial<Pick<PostedBody, 'isGzip' | 'maxBody' | 'takes'>>;
 
-export interface LoadCommand extends Pick<LoadRequest, 'feedId' | 'mode'> {
+export interface LoadCommand extends Pick<LoadRequest, 'feedId' | 'mode' | 'columns'> {
   readonly caller: Caller;
   /** Raises the fault of a body of another format. */
   readonly format: () => FeedFormat;
@@ -39,14 +39,22 @@ export class ProductCommands {
    * that is refused as a whole is recorded (`docs/decisions.md#p30`). Raises `PF_392` for another organisation's feed.
    * A body may be larger than memory, so the loader reads and checks it while it is being received.
    */
-  async load({ feedId, caller, mode, format, body, dryRun = false }: LoadCommand): Promise<LoadResult> {
+  async load({
+    feedId,
+    caller,
+    mode,
+    format,
+    columns,
+    body,
+    dryRun = false,
+  }: LoadCommand): Promise<LoadResult> {
     const { directory, position: directoryPosition } = this.follower;
     ownFeed(directory, caller, feedId);
     const record = this.refusals.begin(feedId, mode);
     const receive = async (): Promise<LoadResult> =>
       await loadFeed(
         this.loader,
-        { feedId, mode, format: format(), directoryPosition, dryRun },
+        { feedId, mode, format: format(), columns, directoryPosition, dryRun },
         sourceOf(body),
       );
     const loaded = await receive().catch(async (error: unknown) => {

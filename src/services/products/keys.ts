@@ -21,6 +21,7 @@ import {
 } from '../../wire/keys/keys';
 import { atLeast, ListCursors } from '../../wire/keys/pages';
 import { SINCE } from './download/joined-facts';
+import { type ColumnMapping, type ColumnOptions, EXPECTED_MAPPING, mappingIn } from './load/ingest/feed-body';
 import { tokensOf } from '../../wire/words';
 import { productFaults as fault } from '../../domain/products/feed';
 import { type AddedColumn, type CsvStyle } from './result-text';
@@ -252,12 +253,46 @@ export const searchKeys = {
 
 export type SearchKeys = Keys<typeof searchKeys>;
 
+const MAPPING: KeyType<ColumnMapping> = {
+  expected: EXPECTED_MAPPING,
+  problem: 'unusable',
+  read: (text) => mappingIn(text, ':'),
+};
+
 /** Document 1, Create or update products; Replace a feed. */
 export const postKeys = {
   fid: { type: INTEGER, required: true, description: 'Feed to load' },
   mode: { type: oneOf('replace'), description: 'Replaces the whole content of the feed' },
   dryRun: dryRunKey,
+  map: {
+    type: MAPPING,
+    multiple: true,
+    beyondJson: true,
+    description: 'Reads columns of CSV as if they had other names: name:title,price:Preis',
+  },
+  csvSeparators: {
+    beyondJson: true,
+    type: SEPARATORS,
+    description:
+      'Between columns, values of a cell, parts of a value; by default that of the header, a semicolon, a colon',
+  },
+  csvEmbrace: {
+    beyondJson: true,
+    type: EMBRACE,
+    description: 'What cells of CSV are embraced by; by default a double quote',
+  },
 } as const satisfies KeyTable;
+
+/** How the keys have CSV read. Raises PF_430 for characters that are not ASCII, or not different. */
+export function columnsOf({ map, csvSeparators, csvEmbrace }: Keys<typeof postKeys>): ColumnOptions {
+  const [column = ','] = csvSeparators ?? [];
+  for (const [name, character] of Object.entries({ csvSeparators: column, csvEmbrace: csvEmbrace ?? '"' }))
+    if (character > '\u007f')
+      throw fault.illegalValue(`${name}: expected ${character} to be a character of ASCII`);
+  // Raises PF_430 if they are not different.
+  csvStyleOf({ format: undefined, csvSeparators, csvEmbrace, csvFlattenFields: undefined });
+  return { map, separators: csvSeparators, embrace: csvEmbrace };
+}
 
 /** Document 1, Delete products. */
 export const deleteKeys = {

@@ -1,6 +1,6 @@
 import { type Fault, type FaultDetails } from '../../kernel/fault';
 import { forbiddenCharacter } from '../../wire/xml/write';
-import { isPosted, isUnset, type Origin, type Posted, Refusals } from '../../wire/api/posted';
+import { isPosted, isUnset, type Origin, type Posted, type Problem, Refusals } from '../../wire/api/posted';
 import { complete, type FoundIn, recordReader } from '../../wire/record/read';
 import { type Identifiers, type Product, productFaults as fault } from '../../domain/products/feed';
 import { IDENTIFIERS, MAX_ID, postedProduct } from '../../domain/products/product-fields';
@@ -43,6 +43,16 @@ const PROBLEMS = {
 
 const NO_DETAILS: FaultDetails = {};
 
+interface ProductOrigin extends Origin {
+  /** Values that are known to be unusable. */
+  readonly wrong?: readonly {
+    readonly path: string;
+    readonly value: string;
+    readonly expected: string;
+    readonly problem: Problem;
+  }[];
+}
+
 /**
  * Checks one posted product, JSON or XML alike: an XML product arrives in the shape of the JSON one, numbers as
  * text. Strings are stored unchanged (`docs/decisions.md#a11`); fields that the document does not name are left out and
@@ -55,7 +65,7 @@ export function checkProduct(
   posted: Posted,
   knowsCategory: (id: string) => boolean,
   mostFaults = 20,
-  origin?: Origin,
+  origin?: ProductOrigin,
 ): CheckedProduct | RefusedProduct {
   const id = usableId(posted['sourceProductId']);
   const refusals = new Refusals(
@@ -64,6 +74,8 @@ export function checkProduct(
     mostFaults,
     origin,
   );
+  for (const { path, value, expected, problem } of origin?.wrong ?? [])
+    refusals.wrong(path, value, expected, problem);
   const apart: Apart = {};
   const content = read(posted, refusals, apart);
   checkCategories(content, posted, knowsCategory, refusals);
@@ -183,18 +195,18 @@ export interface FaultCounts {
   readonly more: number;
 }
 
-/** Refuses a product larger than `MAX_PRODUCT`, at a place of the body, from 1; its id may be unknown. */
-export function oversized(sourceProductId: string | undefined, sequence: number): ProductRefusal {
+/** Refuses a product larger than `MAX_PRODUCT`, at a place of the body; its id may be unknown. */
+export function oversized(sourceProductId: string | undefined, place: string): ProductRefusal {
   const message = `expected a product of at most ${MAX_PRODUCT / 1024} KB, as JSON`;
   const details = sourceProductId === undefined ? {} : { sourceProductId };
-  const refused = toLoadFault(fault.illegalValue(message, details), sequence);
+  const refused = toLoadFault(fault.illegalValue(message, details), place);
   return { sourceProductId, faults: [refused], moreFaults: 0 };
 }
 
-/** The fault of the product at a place of the body, from 1, which the message names as in a list, from 0. */
-export function toLoadFault({ code, status, message, details }: Fault, sequence: number): LoadFault {
+/** The fault of the product at a place of the body, which the message names. */
+export function toLoadFault({ code, status, message, details }: Fault, place: string): LoadFault {
   const { sourceProductId } = details;
-  return { code, status, message: `products[${sequence - 1}]: ${message}`, sourceProductId };
+  return { code, status, message: `${place}: ${message}`, sourceProductId };
 }
 
 /** Runs a parser; raises `PF_210` for a malformed body, with `problem` if that knows better, and `origin`. */

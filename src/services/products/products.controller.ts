@@ -36,6 +36,7 @@ import { RenderedFeeds } from './download/rendered-feeds';
 import { FeedQueries, FeedStates, toXmlFeeds } from './feed.queries';
 import {
   categoryKeys,
+  columnsOf,
   csvStyleOf,
   deleteKeys,
   type DownloadKeys,
@@ -93,8 +94,11 @@ class ProductsController {
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<Answer> {
     const { fid, mode = 'update', dryRun } = keys;
-    const format = () => body.format(['json', 'xml'], { gzip: true });
-    const command: LoadCommand = { feedId: fid, caller, mode, format, body, dryRun };
+    const command: LoadCommand = {
+      ...{ feedId: fid, caller, mode, body, dryRun },
+      format: () => body.format(['json', 'xml', 'csv', 'tsv'], { gzip: true }),
+      columns: columnsOf(keys),
+    };
     const loaded = await loggedLoad(this.clock, reply.log, command, () => this.commands.load(command));
     const { loadId, position, counts, largeRemoval } = loaded;
     if (largeRemoval && loadId !== undefined)

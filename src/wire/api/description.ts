@@ -42,7 +42,7 @@ export interface XmlDocument {
 export interface PostedShape extends Shape {
   /** A request may have no body. */
   readonly isOptional?: true;
-  readonly examples?: { readonly json?: object; readonly csv?: string };
+  readonly examples?: { readonly json?: object; readonly csv?: string; readonly tsv?: string };
 }
 
 interface PathParameter {

@@ -2,8 +2,8 @@ import { type MakeFault } from '../../kernel/fault';
 import { type Extension } from '../keys/request-target';
 import { httpFaults } from './errors';
 
-/** `text` is what other programs define, and has no extension. */
-export type Format = Extension | 'text';
+/** `text` is what other programs define, and `tsv` is posted only: they have no extension. */
+export type Format = Extension | 'text' | 'tsv';
 
 export type BodyFormat = 'json' | 'xml';
 
@@ -13,6 +13,7 @@ export const CONTENT_TYPES = {
   csv: 'text/csv; charset=utf-8',
   ics: 'text/calendar; charset=utf-8',
   ndjson: 'application/x-ndjson; charset=utf-8',
+  tsv: 'text/tab-separated-values; charset=utf-8',
   text: 'text/plain; version=0.0.4; charset=utf-8',
   jsonp: 'application/javascript; charset=utf-8',
 } as const;
@@ -24,6 +25,7 @@ const MEDIA_TYPES: Readonly<Record<Format, readonly [string, ...string[]]>> = {
   ics: ['text/calendar'],
   ndjson: ['application/x-ndjson'],
   text: ['text/plain'],
+  tsv: ['text/tab-separated-values'],
 };
 
 /** The media type of a format, as it is described: without a charset, which is UTF-8. */

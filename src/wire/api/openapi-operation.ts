@@ -138,7 +138,7 @@ function formatsOf({ xml, examples = {} }: PostedShape): readonly Format[] {
   return [
     'json',
     ...(xml === undefined ? [] : ['xml' as const]),
-    ...(examples.csv === undefined ? [] : ['csv' as const]),
+    ...(['csv', 'tsv'] as const).filter((format) => examples[format] !== undefined),
   ];
 }
 

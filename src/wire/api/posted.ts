@@ -54,6 +54,8 @@ export interface Origin {
   readonly onUnknown?: (path: string) => void;
   /** The number at a path as it is spelt in the text, of which `JSON.parse` may have made another. */
   readonly spelling?: (path: string) => string | undefined;
+  /** What messages call a path, if not by itself. */
+  readonly named?: (path: string) => string;
 }
 
 const NO_ORIGIN: Origin = {};
@@ -88,12 +90,18 @@ export class Refusals {
     // `JSON.parse` has rounded such a number.
     const isRounded = typeof value === 'number' && !(Math.abs(value) <= Number.MAX_SAFE_INTEGER);
     const sent = isRounded ? (this.origin.spelling?.(nameOf(place)) ?? String(value)) : value;
-    this.refuse(problem, wrong(place, sent, expected));
+    this.refuse(problem, wrong(this.named(place), sent, expected));
   }
 
   /** `fault`: instead of the service's for missing fields. */
   missing(place: Place, more = '', fault = this.faultOf.missing ?? this.faultOf.unusable): void {
-    this.add(fault, `${nameOf(place)} must be set${more}`);
+    this.add(fault, `${this.named(place)} must be set${more}`);
+  }
+
+  /** What messages call the value at a place. */
+  named(place: Place): string {
+    const path = nameOf(place);
+    return this.origin.named?.(path) ?? path;
   }
 
   /** Adds a fault that no single value causes. */

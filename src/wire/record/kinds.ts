@@ -67,7 +67,7 @@ function isUsable(
   // A UTF-16 unit has three bytes at most.
   const size = 3 * found.length > maxBytes ? Buffer.byteLength(found) : 0;
   if (size > maxBytes)
-    refusals.refuse('unusable', `${nameOf(place)} has ${size} bytes: expected at most ${maxBytes}`);
+    refusals.refuse('unusable', `${refusals.named(place)} has ${size} bytes: expected at most ${maxBytes}`);
   const forbidden = isSearched === true ? undefined : forbiddenCharacter(found);
   if (forbidden !== undefined) {
     const code = forbidden.codePoint.toString(16).padStart(4, '0');

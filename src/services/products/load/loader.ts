@@ -14,7 +14,8 @@ import { LOAD_SECONDS } from '../../../runtime/metrics';
 import { CLOSE_BYTES, FeedWriter, MAX_CONFLICTS, OVERTAKEN, plus } from './feed-writer';
 import { type FeedLock, FingerprintCache } from './fingerprint-cache';
 import { type LoadFault } from '../product-check';
-import { type FeedBody, type FeedFormat, feedBody } from './ingest/feed-body';
+import { type FeedTerms } from './ingest/columns';
+import { type ColumnOptions, type FeedBody, feedBody, type FeedFormat } from './ingest/feed-body';
 import { ProductIntake, type Validate } from './ingest/product-intake';
 import { type RepeatedProduct, Spool, type SpooledProduct } from './ingest/spool';
 
@@ -22,6 +23,7 @@ export interface LoadRequest {
   readonly feedId: number;
   readonly mode: FeedImport['mode'];
   readonly format: FeedFormat;
+  readonly columns?: ColumnOptions | undefined;
   /** Validation uses a directory at least as current as this. */
   readonly directoryPosition: Position;
   /** Checks and counts everything, and stores nothing. */
@@ -72,6 +74,7 @@ interface Load {
   readonly spool: Spool;
   readonly intake: ProductIntake;
   readonly body: FeedBody;
+  readonly terms: FeedTerms;
 }
 
 /** Faults in the event of a load; the answer lists more. */
@@ -105,7 +108,8 @@ export class Loader {
     const knowsCategory = (id: string): boolean => directory.category(id) !== undefined;
     const spool = new Spool(clock, spoolFolder);
     const intake = new ProductIntake({ spool, fingerprints, knowsCategory, validate });
-    const body = feedBody(request.format, intake);
+    const terms = { currency: this.currencyOf(feedId), now: clock.now().getTime() };
+    const body = feedBody({ ...request, terms }, intake);
     const id = clock.uuid();
     this.receiving.set(id, {
       id,
@@ -115,6 +119,7 @@ export class Loader {
       spool,
       intake,
       body,
+      terms,
     });
     return id;
   }
@@ -198,6 +203,8 @@ export class Loader {
     const { request, intake, spool } = load;
     fingerprints.forgetPostedBefore(this.parts.directory.categories.removals);
     const { feedId, mode, dryRun, source } = request;
+    if ('terms' in intake.written && load.terms.currency !== this.currencyOf(feedId))
+      throw new EngineUnavailable('the currency of the program has changed during the load');
     const listed = fingerprints.listed;
     const held = source && heldBy(load, fingerprints, source.accepted);
     if (held !== undefined) return await this.notStored(load, held);
@@ -300,14 +307,20 @@ export class Loader {
 
   private writerFor(feedId: number, fingerprints: Fingerprints, dryRun?: boolean): FeedWriter {
     const { clock, directory, log } = this.parts;
-    const feed = directory.feed(feedId);
     const at = clock.now().toISOString();
     return new FeedWriter(clock, log, feedId, fingerprints, at, this.stopping.signal, {
       dryRun,
-      currency: (feed && directory.currencyOf(feed)) ?? '',
+      currency: this.currencyOf(feedId),
       currencyAt: (position) => directory.currencies.ofFeed(feedId, position),
       isMapped: mappedIn(feedId, directory),
     });
+  }
+
+  /** Of the feed's program; empty for an unknown one. */
+  private currencyOf(feedId: number): string {
+    const { directory } = this.parts;
+    const feed = directory.feed(feedId);
+    return (feed && directory.currencyOf(feed)) ?? '';
   }
 
   private loadOf(id: string): Load {

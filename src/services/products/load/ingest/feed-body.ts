@@ -1,7 +1,29 @@
+import { productFaults as fault } from '../../../../domain/products/feed';
+import { digestOf } from '../../../../domain/products/fingerprints';
+import { GrowingBytes, NotParsable, utf8Text } from '../../../../wire/bytes';
+import { csvCells, CsvCutter, separatorIn } from '../../../../wire/csv/cut';
+import { type CsvSeparators } from '../../../../wire/csv/rows';
+import { parseOrRefuse } from '../../product-check';
+import { type FeedTerms, meaningOf, missingAmong, plain, READABLE_NAMES, together } from './columns';
 import { JsonBody, type ProductIntake, XmlBody } from './product-intake';
 
 /** What a body of products is; `any` is recognised by its first character. */
-export type FeedFormat = 'json' | 'xml' | 'any';
+export type FeedFormat = 'json' | 'xml' | 'csv' | 'tsv' | 'any';
+
+/** How the columns of a body are read, in CSV. */
+export interface ColumnOptions {
+  /** Columns that are read as if they had another name: `name=title` reads the column `title` as the name. */
+  readonly map?: readonly ColumnMapping[] | undefined;
+  /** By default the column separator is that of the header. */
+  readonly separators?: CsvSeparators | undefined;
+  readonly embrace?: string | undefined;
+}
+
+export interface ColumnMapping {
+  /** A name of a column that is read. */
+  readonly as: string;
+  readonly column: string;
+}
 
 /** Takes the bytes of a body as they come in. Raises `PF_210` for a malformed one. */
 export interface FeedBody {
@@ -9,40 +31,215 @@ export interface FeedBody {
   end(): void;
 }
 
-/** The products of a body in this format go to `intake`. */
-export function feedBody(format: FeedFormat, intake: ProductIntake): FeedBody {
+export interface FeedDescription {
+  readonly format: FeedFormat;
+  readonly columns?: ColumnOptions | undefined;
+  readonly terms: FeedTerms;
+}
+
+/** The products of a body go to `intake`. Raises `PF_430` for options that have no effect on the format. */
+export function feedBody({ format, columns = {}, terms }: FeedDescription, intake: ProductIntake): FeedBody {
   switch (format) {
     case 'json':
-      return new JsonBody(intake);
     case 'xml':
-      return new XmlBody(intake);
+      for (const [name, value] of Object.entries({
+        ...{ map: columns.map, csvSeparators: columns.separators, csvEmbrace: columns.embrace },
+      }))
+        if (value !== undefined && value.length > 0)
+          throw fault.illegalValue(`${name}: allowed for CSV only, the format is ${format}`);
+      return format === 'json' ? new JsonBody(intake) : new XmlBody(intake);
+    case 'csv':
+    case 'tsv':
+      return new CsvBody({ format, columns, terms }, intake);
     case 'any':
-      return new AnyBody(intake);
+      return new AnyBody({ columns, terms }, intake);
   }
 }
 
-const BYTE_ORDER_MARK = [0xef, 0xbb, 0xbf];
+const BYTE_ORDER_MARK = Buffer.from('\ufeff');
 const SPACES = [0x20, 0x09, 0x0a, 0x0d];
 const LESS = 0x3c;
+const BRACE = 0x7b;
 
-/** A body whose format is recognised by its first character. */
+/** A body whose format is recognised by its first character: `<` begins XML, `{` JSON, anything else CSV. */
 class AnyBody implements FeedBody {
+  private readonly begin = new GrowingBytes();
   private body: FeedBody | undefined;
 
-  constructor(private readonly intake: ProductIntake) {}
+  constructor(
+    private readonly description: Omit<FeedDescription, 'format'>,
+    private readonly intake: ProductIntake,
+  ) {}
 
   write(chunk: Buffer): void {
-    this.body ??= this.recognised(chunk);
-    this.body?.write(chunk);
+    if (this.body !== undefined) {
+      this.body.write(chunk);
+      return;
+    }
+    this.begin.add(chunk);
+    const begin = this.begin.take();
+    const first = begin.find((byte) => !SPACES.includes(byte) && !BYTE_ORDER_MARK.includes(byte));
+    if (first === undefined) {
+      if (begin.length > MAX_HEADER)
+        throw fault.noParsableContent('the body begins with too much white space');
+      this.begin.add(begin);
+      return;
+    }
+    const format = first === LESS ? 'xml' : first === BRACE ? 'json' : 'csv';
+    this.body = feedBody({ ...this.description, format }, this.intake);
+    // White space may precede JSON, but not an XML declaration.
+    this.body.write(format === 'xml' ? begin.subarray(begin.indexOf(LESS)) : begin);
   }
 
   end(): void {
-    (this.body ?? feedBody('json', this.intake)).end();
-  }
-
-  /** Undefined as long as nothing but white space has arrived, which no format needs. */
-  private recognised(chunk: Buffer): FeedBody | undefined {
-    const first = chunk.find((byte) => !SPACES.includes(byte) && !BYTE_ORDER_MARK.includes(byte));
-    return first === undefined ? undefined : feedBody(first === LESS ? 'xml' : 'json', this.intake);
+    if (this.body === undefined) throw fault.noParsableContent('the body is empty');
+    this.body.end();
   }
 }
+
+/** Bytes of a header, and of a row: more than a product may have, since columns may not be read. */
+const MAX_HEADER = 256 * 1024;
+const MAX_ROW = 1024 * 1024;
+const MAX_COLUMNS = 1000;
+
+const UTF_16 = [Buffer.from([0xff, 0xfe]), Buffer.from([0xfe, 0xff])];
+
+/**
+ * Cuts rows out of CSV whose first row names the columns (`docs/decisions.md#p35`). Raises `PF_210` for a header that
+ * lacks a required column or has two of one meaning, for rows that cannot be told apart, and for another encoding than
+ * UTF-8.
+ */
+class CsvBody implements FeedBody {
+  /** Until the first line has ended. */
+  private begin: GrowingBytes | undefined = new GrowingBytes();
+  private cutter: CsvCutter | undefined;
+  private hasHeader = false;
+
+  constructor(
+    private readonly description: FeedDescription,
+    private readonly intake: ProductIntake,
+  ) {}
+
+  write(chunk: Buffer): void {
+    if (this.begin === undefined) {
+      parseOrRefuse(() => this.cutter?.write(chunk), NOWHERE);
+      return;
+    }
+    this.begin.add(chunk);
+    const bytes = this.begin.take();
+    if (firstLine(bytes) === undefined && bytes.length <= MAX_HEADER) this.begin.add(bytes);
+    else this.start(bytes);
+  }
+
+  end(): void {
+    if (this.begin !== undefined) this.start(this.begin.take());
+    parseOrRefuse(() => {
+      this.cutter?.end();
+      if (!this.hasHeader) throw new NotParsable('it is empty, expected a header that names the columns');
+    }, NOWHERE);
+  }
+
+  private start(marked: Buffer): void {
+    this.begin = undefined;
+    const { format, columns: { separators, embrace = '"' } = {} } = this.description;
+    parseOrRefuse(() => {
+      if (UTF_16.some((mark) => marked.subarray(0, mark.length).equals(mark)))
+        throw new NotParsable('it is UTF-16, expected UTF-8');
+      const isMarked = marked.subarray(0, BYTE_ORDER_MARK.length).equals(BYTE_ORDER_MARK);
+      const bytes = isMarked ? marked.subarray(BYTE_ORDER_MARK.length) : marked;
+      const header = (firstLine(bytes) ?? bytes).toString('latin1');
+      const separator = separators?.[0] ?? (format === 'tsv' ? '\t' : separatorIn(header, embrace));
+      const dialect = { separator, embrace };
+      this.cutter = new CsvCutter({
+        ...dialect,
+        maxRow: MAX_ROW,
+        onRow: (row, line) => {
+          if (this.hasHeader) this.intake.addBytes(row, line);
+          else this.readHeader(csvCells(utf8Text(row), dialect).cells, dialect);
+        },
+        onOversized: (line) => {
+          if (!this.hasHeader) throw new NotParsable(`the header has more than ${MAX_ROW} bytes`);
+          this.intake.addOversized(undefined, line);
+        },
+      });
+      this.cutter.write(bytes);
+    }, NOWHERE);
+  }
+
+  private readHeader(cells: readonly string[], dialect: { separator: string; embrace: string }): void {
+    this.hasHeader = true;
+    const { columns = {}, terms } = this.description;
+    const names = cells.map((cell) => cell.trim());
+    if (names.length > MAX_COLUMNS) throw new NotParsable(`the header has more than ${MAX_COLUMNS} columns`);
+    const meanings = meaningsOf(names, columns.map ?? []);
+    const [, value = ';', part = ':'] = columns.separators ?? [];
+    const within = { value, part };
+    const salt = digestOf(JSON.stringify([dialect, within, meanings]));
+    this.intake.written = { format: 'csv', ...dialect, names, meanings, within, terms, salt };
+    names.forEach((name, at) => {
+      if (meanings[at] === undefined && name !== '') this.intake.ignored.add(name, 0, undefined);
+    });
+  }
+}
+
+const NOWHERE = (): string => '';
+
+/** The first line that has anything; undefined if it has not ended. */
+function firstLine(bytes: Buffer): Buffer | undefined {
+  const from = bytes.findIndex((byte) => byte !== 0x0a && byte !== 0x0d);
+  if (from === -1) return undefined;
+  const length = bytes.subarray(from).findIndex((byte) => byte === 0x0a || byte === 0x0d);
+  return length === -1 ? undefined : bytes.subarray(from, from + length);
+}
+
+/** What each column means. Raises `NotParsable` unless each required field has one column. */
+function meaningsOf(
+  names: readonly string[],
+  map: readonly ColumnMapping[],
+): readonly (string | undefined)[] {
+  const mapped = new Map<number, string>();
+  for (const { as, column } of map) {
+    const at = names.findIndex((name) => plain(name) === plain(column));
+    if (at === -1) throw new NotParsable(`map=${as}:${column}: expected one of its columns: ${list(names)}`);
+    if (mapped.has(at)) throw new NotParsable(`map: the column ${column} is mapped twice`);
+    mapped.set(at, meaningOf(as) ?? as);
+  }
+  const chosen = new Set(mapped.values());
+  const own = names.map((name, at) => {
+    const meaning = mapped.get(at) ?? meaningOf(name.replace(/^g:/i, ''));
+    // A mapped column replaces the one of that name.
+    return meaning !== undefined && !mapped.has(at) && chosen.has(meaning) ? undefined : meaning;
+  });
+  const meanings = together(own);
+  meanings.forEach((meaning, at) => {
+    const before = meaning === undefined ? -1 : meanings.indexOf(meaning);
+    if (before !== -1 && before !== at)
+      throw new NotParsable(
+        `the columns ${names[before] ?? ''} and ${names[at] ?? ''} are both read as ${meaning ?? ''}: rename one, or ` +
+          'choose by the key map',
+      );
+  });
+  const [missing] = missingAmong(meanings);
+  if (missing !== undefined)
+    throw new NotParsable(
+      `no column for ${missing.field}: expected ${missing.names.join(' or ')}, or a column of another name by the key ` +
+        `map (map=${missing.field}:COLUMN); the header has ${list(names)}`,
+    );
+  return meanings;
+}
+
+/** For messages. */
+function list(names: readonly string[]): string {
+  const text = names.join(', ');
+  return text.length > 500 ? `${text.slice(0, 500)}…` : text;
+}
+
+/** A mapping as a text `name:title`; undefined if it is none. */
+export function mappingIn(text: string, between: string): ColumnMapping | undefined {
+  const at = text.indexOf(between);
+  const as = text.slice(0, at).trim();
+  const column = text.slice(at + 1).trim();
+  return at > 0 && column !== '' && meaningOf(as) !== undefined ? { as, column } : undefined;
+}
+
+export const EXPECTED_MAPPING = `what a column is read as and its name, such as name:title; the first is one of ${READABLE_NAMES.join(', ')}`;

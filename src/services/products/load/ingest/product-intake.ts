@@ -7,10 +7,12 @@ import {
   type ProductRefusal,
   usableId,
 } from '../../product-check';
-import { digestOf, type Fingerprints, IdTable } from '../../../../domain/products/fingerprints';
+import { type Fingerprints, IdTable } from '../../../../domain/products/fingerprints';
 import { IgnoredFields } from '../../../../domain/products/import-report';
 import {
   type ParseProduct,
+  placeOf,
+  postedDigest,
   productParser,
   type Slice,
   SliceBuilder,
@@ -27,7 +29,6 @@ import { XmlCutter } from '../../../../wire/xml/cut';
 import { productFaults as fault } from '../../../../domain/products/feed';
 import { ProductXml } from './product-xml';
 
-const PLAIN: Written = { format: 'json' };
 const NO_ORIGIN: ElementOrigin = { firstByte: 0, members: 0 };
 
 /** A listed fault in memory. */
@@ -62,7 +63,7 @@ export class ProductIntake {
   readonly faults = new LoadFaults();
   readonly ignored = new IgnoredFields();
   /** How its products are written: set before the first of them is added. */
-  written: Written | undefined;
+  written: Written = { format: 'json' };
   private readonly ids = new IdTable();
   /** By number of the id: the place of its last valid product. */
   private last = new Uint32Array(512);
@@ -101,7 +102,7 @@ export class ProductIntake {
     const { spool } = this.parts;
     const fingerprints = this.parts.fingerprints?.();
     if (fingerprints?.knowsPosted === true) {
-      const posted = digestOf(bytes);
+      const posted = postedDigest(bytes, this.written);
       const product = fingerprints.findPosted(posted);
       if (product >= 0) {
         const sourceProductId = fingerprints.idOf(product);
@@ -123,7 +124,7 @@ export class ProductIntake {
 
   /** Adds a product larger than `MAX_PRODUCT`, which is refused, with its id if that was found. */
   addOversized(sourceProductId: string | undefined, sequence: number): void {
-    this.refuse(oversized(usableId(sourceProductId), sequence));
+    this.refuse(oversized(usableId(sourceProductId), placeOf(this.written, sequence)));
   }
 
   /** The body has ended: waits until all products are validated and spooled. */
@@ -137,7 +138,7 @@ export class ProductIntake {
   /** Validates a product that was recognised by its bytes; undefined if it is refused. */
   revalidate(bytes: Buffer, sequence: number): ValidText | undefined {
     if (this.refusedLate.has(sequence)) return undefined;
-    this.parse ??= productParser(this.written ?? PLAIN);
+    this.parse ??= productParser(this.written);
     const valid = this.validOf(validateBytes(this.parse, bytes, sequence, this.validation()));
     if (valid === undefined) this.refusedLate.add(sequence);
     return valid;
@@ -154,7 +155,8 @@ export class ProductIntake {
   }
 
   private validation(): ValidationOptions {
-    return { knowsCategory: this.parts.knowsCategory, room: this.faults.room, ignored: this.ignored };
+    const { faults, ignored, written } = this;
+    return { knowsCategory: this.parts.knowsCategory, room: faults.room, written, ignored };
   }
 
   private validOf(validated: ValidText | ProductRefusal): ValidText | undefined {
@@ -169,7 +171,7 @@ export class ProductIntake {
   }
 
   private takeSlice(): Slice {
-    return { written: this.written ?? PLAIN, ...this.slices.take(), room: this.faults.room };
+    return { written: this.written, ...this.slices.take(), room: this.faults.room };
   }
 
   private startSlice(): void {
@@ -303,7 +305,8 @@ export class XmlBody {
       onElement: (bytes) => {
         if (!this.frame.isBetween)
           throw fault.noParsableContent('the body cannot be parsed: its elements overlap');
-        intake.written ??= { format: 'xml', prefixes: this.frame.prefixes };
+        if (intake.written.format !== 'xml')
+          intake.written = { format: 'xml', prefixes: this.frame.prefixes };
         intake.addBytes(bytes, (this.count += 1));
       },
     });

@@ -2,10 +2,12 @@ import { isAscii, isUtf8 } from 'node:buffer';
 import { encodeContent } from '../../../../domain/products/feed-codec';
 import { type Digest, digestOf } from '../../../../domain/products/fingerprints';
 import { type IgnoredField, IgnoredFields } from '../../../../domain/products/import-report';
-import { GrowingBytes } from '../../../../wire/bytes';
+import { foreignByte, GrowingBytes } from '../../../../wire/bytes';
+import { csvCells, type CsvDialect } from '../../../../wire/csv/cut';
 import { type ElementOrigin } from '../../../../wire/json/cut';
 import { noteRepeated } from '../../../../wire/json/read';
 import { jsonProblem, spellingsIn } from '../../../../wire/json/scan';
+import { forbiddenCharacter } from '../../../../wire/xml/write';
 import { productFaults as fault } from '../../../../domain/products/feed';
 import {
   checkProduct,
@@ -18,6 +20,13 @@ import {
   toLoadFault,
   usableId,
 } from '../../product-check';
+import {
+  type CellSeparators,
+  type FeedTerms,
+  type NamedProduct,
+  type NamedTexts,
+  productOf,
+} from './columns';
 import { ProductXml } from './product-xml';
 import { RecordBlock, type ValidProduct } from './spool';
 
@@ -25,7 +34,28 @@ import { RecordBlock, type ValidProduct } from './spool';
 export type Written =
   | { readonly format: 'json' }
   /** `prefixes`: those of namespaces that the body declares around its products. */
-  | { readonly format: 'xml'; readonly prefixes: readonly string[] };
+  | { readonly format: 'xml'; readonly prefixes: readonly string[] }
+  | WrittenRows;
+
+/** Rows of CSV, of which the header is known. */
+export interface WrittenRows extends CsvDialect, Omit<NamedTexts, 'texts'> {
+  readonly format: 'csv';
+  readonly within: CellSeparators;
+  readonly terms: FeedTerms;
+  /** Of what rows mean beside their bytes. */
+  readonly salt: Digest;
+}
+
+/** The digest of a product's bytes, which mean the same wherever it is the same. */
+export function postedDigest(bytes: Buffer, written: Written): Digest {
+  const digest = digestOf(bytes);
+  return 'salt' in written ? digestOf(written.salt + digest) : digest;
+}
+
+/** What messages call the product at a place of the body, from 1: in CSV the line that its row begins in. */
+export function placeOf({ format }: Written, sequence: number): string {
+  return format === 'csv' ? `line ${sequence}` : `products[${sequence - 1}]`;
+}
 
 /** Products of a body, cut out but not parsed: the unit of work of a validation thread. */
 export interface Slice {
@@ -110,6 +140,7 @@ export interface ValidText {
 export interface ValidationOptions {
   readonly knowsCategory: (id: string) => boolean;
   readonly room: number;
+  readonly written: Written;
   /** Counts the fields that the document does not name. */
   readonly ignored: IgnoredFields;
   /** What is known about the product in a JSON body. */
@@ -141,6 +172,7 @@ export function validateSlice(
     const validated = validateBytes(parse, bytes.subarray(start, end), sequence, {
       knowsCategory: knowsCategory ?? assumeCategory,
       room: faults.room,
+      written: slice.written,
       ignored,
       origin: { firstByte: slice.firstBytes[at] ?? 0, members: slice.members[at] ?? 0 },
     });
@@ -162,8 +194,7 @@ export function validateSlice(
 }
 
 /** A parsed product, in the shape of JSON. `isPlain` as for `encodeContent`; `text` is the JSON, if it was JSON. */
-interface Parsed {
-  readonly product: Readonly<Record<string, unknown>>;
+interface Parsed extends Pick<NamedProduct, 'product'>, Partial<Omit<NamedProduct, 'product'>> {
   readonly isPlain: boolean;
   readonly text?: string;
 }
@@ -176,7 +207,14 @@ export type ParseProduct = (
 ) => Parsed | ProductRefusal;
 
 export function productParser(written: Written): ParseProduct {
-  return written.format === 'json' ? parseJson : xmlParser(written.prefixes);
+  switch (written.format) {
+    case 'json':
+      return parseJson;
+    case 'xml':
+      return xmlParser(written.prefixes);
+    case 'csv':
+      return (bytes, sequence) => parseRow(written, bytes, sequence);
+  }
 }
 
 /** Parses and validates a product. Raises `PF_210`, which refuses the entire body. */
@@ -188,27 +226,33 @@ export function validateBytes(
 ): ValidText | ProductRefusal {
   const parsed = parse(bytes, sequence, options.origin);
   if ('faults' in parsed) return parsed;
-  return validateParsed(parsed, sequence, options, () => digestOf(bytes));
+  return validateParsed(parsed, sequence, options, () => postedDigest(bytes, options.written));
 }
 
 /** Validates a parsed product; `posted` computes the digest of its bytes, if it was parsed by itself. */
 export function validateParsed(
-  { product, isPlain, text }: Parsed,
+  { product, isPlain, text, named, wrong, isTimed }: Parsed,
   sequence: number,
-  { knowsCategory, room, ignored }: ValidationOptions,
+  { knowsCategory, room, written, ignored }: ValidationOptions,
   posted?: () => Digest,
 ): ValidText | ProductRefusal {
   const checked = checkProduct(product, knowsCategory, Math.min(MAX_FAULTS, room), {
     onUnknown: (path) => ignored.add(path, sequence, usableId(product['sourceProductId'])),
     ...(text === undefined ? {} : { spelling: spellingsIn(text) }),
+    ...(named === undefined ? {} : { named }),
+    ...(wrong === undefined ? {} : { wrong }),
   });
+  const place = placeOf(written, sequence);
   if ('faults' in checked)
-    return { ...checked, faults: checked.faults.map((one) => toLoadFault(one, sequence)) };
+    return { ...checked, faults: checked.faults.map((one) => toLoadFault(one, place)) };
   const { sourceProductId, price } = checked;
   const { json, digest: content } = encodeContent(checked.product, isPlain);
-  if (json.length > MAX_PRODUCT) return oversized(sourceProductId, sequence);
+  if (json.length > MAX_PRODUCT) return oversized(sourceProductId, place);
   return {
-    head: { kind: 'valid', sequence, sourceProductId, price, content, posted: posted?.() },
+    head: {
+      ...{ kind: 'valid', sequence, sourceProductId, price, content },
+      posted: isTimed === true ? undefined : posted?.(),
+    },
     text: json,
   };
 }
@@ -216,7 +260,7 @@ export function validateParsed(
 /** Parses elements as if each were the only one of a body. */
 function xmlParser(prefixes: readonly string[]): ParseProduct {
   const found: (Parsed | ProductRefusal)[] = [];
-  let place = 0;
+  let place = '';
   const reader = new ProductXml({
     onProduct: (product) => found.push({ product, isPlain: false }),
     onOversized: (sourceProductId) => found.push(oversized(usableId(sourceProductId), place)),
@@ -225,7 +269,7 @@ function xmlParser(prefixes: readonly string[]): ParseProduct {
   reader.write(Buffer.from(`<products${declarations.join('')}>`));
   return (bytes, sequence) => {
     found.length = 0;
-    place = sequence;
+    place = placeOf({ format: 'xml', prefixes }, sequence);
     reader.countFromHere();
     reader.write(bytes, ` of product ${sequence}`);
     const [only] = found;
@@ -233,6 +277,36 @@ function xmlParser(prefixes: readonly string[]): ParseProduct {
       throw fault.noParsableContent(`the body cannot be parsed: product ${sequence} is not one element`);
     return only;
   };
+}
+
+/** Parses a row of CSV. Raises `PF_210` for one that is not UTF-8. */
+function parseRow(written: WrittenRows, bytes: Buffer, line: number): Parsed | ProductRefusal {
+  const { names, meanings, within, terms, embrace } = written;
+  const foreign = isAscii(bytes) ? undefined : foreignByte(bytes);
+  if (foreign !== undefined)
+    throw fault.noParsableContent(`the body must be UTF-8: in line ${line}, ${foreign}`);
+  const row = bytes.toString();
+  const { cells: texts, malformed } = csvCells(row, written);
+  const refused = (message: string): ProductRefusal => {
+    const sourceProductId = usableId(texts[meanings.indexOf('sourceProductId')]);
+    const details = sourceProductId === undefined ? {} : { sourceProductId };
+    const one = toLoadFault(fault.illegalValue(message, details), placeOf(written, line));
+    return { sourceProductId, faults: [one], moreFaults: 0 };
+  };
+  const columnOf = (at: number): string => `column ${names[at] ?? at + 1}`;
+  if (malformed !== undefined)
+    return refused(
+      `${columnOf(malformed - 1)}: text behind the closing ${embrace}; expected each ${embrace} within a cell doubled`,
+    );
+  if (texts.length < names.length || texts.slice(names.length).some((text) => text !== ''))
+    return refused(`expected ${names.length} cells, as in the header, got ${texts.length}`);
+  const code = forbiddenCharacter(row)?.codePoint;
+  if (code !== undefined) {
+    const forbidden = texts.findIndex((text) => forbiddenCharacter(text) !== undefined);
+    const character = `U+${code.toString(16).toUpperCase().padStart(4, '0')}`;
+    return refused(`${columnOf(forbidden)} has the character ${character}, which XML does not allow`);
+  }
+  return { ...productOf({ meanings, names, texts }, within, terms), isPlain: false };
 }
 
 const BACKSLASH = 0x5c;

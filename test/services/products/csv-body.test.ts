@@ -1,0 +1,439 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { type PostedProduct } from '../../../src/demo/products';
+import { Fingerprints } from '../../../src/domain/products/fingerprints';
+import { SYSTEM_CLOCK } from '../../../src/runtime/clock';
+import {
+  type ColumnOptions,
+  feedBody,
+  type FeedFormat,
+} from '../../../src/services/products/load/ingest/feed-body';
+import { ProductIntake } from '../../../src/services/products/load/ingest/product-intake';
+import { Spool, type SpooledProduct } from '../../../src/services/products/load/ingest/spool';
+import { csvLines, type CsvSeparators } from '../../../src/wire/csv/rows';
+import { anyProducts, toJson } from '../../support/products';
+
+let folder: string;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'affilog-'));
+});
+afterAll(() => rm(folder, { recursive: true }));
+
+const NOON = Date.parse('2026-06-15T12:00:00Z');
+
+interface Options {
+  readonly format?: FeedFormat;
+  readonly columns?: ColumnOptions;
+  readonly now?: number;
+  readonly prints?: Fingerprints;
+  readonly size?: number;
+}
+
+/** Reads a body into a feed whose program has euros. */
+async function read(text: string | Buffer, options: Options = {}) {
+  const { format = 'csv', columns, now = NOON, prints, size = 7 } = options;
+  const spool = new Spool(SYSTEM_CLOCK, folder);
+  const knowsCategory = (id: string): boolean => id === '221';
+  const intake = new ProductIntake({ spool, knowsCategory, ...(prints && { prints: () => prints }) });
+  try {
+    const body = feedBody({ format, columns, terms: { currency: 'EUR', now } }, intake);
+    const bytes = Buffer.from(text as string);
+    for (let at = 0; at < bytes.length; at += size) {
+      body.write(Buffer.from(bytes.subarray(at, at + size)));
+      await intake.ready();
+    }
+    body.end();
+    await intake.complete();
+    const spooled: SpooledProduct[] = [];
+    for await (const some of spool.read()) spooled.push(...some);
+    const heads = spooled.map(({ head }) => head);
+    return {
+      products: spooled.map(({ head, text: content }) => ({
+        sourceProductId: head.sourceProductId,
+        price: head.kind === 'valid' ? head.price : undefined,
+        ...(head.kind === 'valid' ? (JSON.parse(content().toString()) as object) : {}),
+      })),
+      heads,
+      faults: intake.faults.listed.map(
+        ({ code, message, sourceProductId }) => `${code} ${sourceProductId ?? '-'} ${message}`,
+      ),
+      ignored: intake.ignored.listed().map(({ field }) => field),
+    };
+  } finally {
+    await spool.close();
+  }
+}
+
+/** The code and message that a body is refused with as a whole. */
+async function refusal(text: string | Buffer, options?: Options): Promise<string> {
+  return await read(text, options).then(
+    (found) => JSON.stringify(found),
+    (error: unknown) => `${(error as { code?: string }).code ?? ''} ${(error as Error).message}`,
+  );
+}
+
+const HEADER = 'sourceProductId,name,description,productUrl,price,imageUrl,categories';
+const ROW = 'p1,Lamp,A lamp,https://shop.example/1,12.50,https://img.example/1.png,Lamps';
+const PRODUCT = {
+  sourceProductId: 'p1',
+  name: 'Lamp',
+  description: 'A lamp',
+  productUrl: 'https://shop.example/1',
+  price: 1250,
+  productImage: { url: 'https://img.example/1.png' },
+  categories: [{ name: 'Lamps' }],
+};
+
+/** The body with other columns behind the required ones. */
+function withColumns(names: string, cells: string): string {
+  return `${HEADER},${names}\n${ROW},${cells}\n`;
+}
+
+describe('a posted CSV (decision P35)', () => {
+  it.each([
+    ['commas', `${HEADER}\n${ROW}\n`, 'csv'],
+    ['semicolons', `${HEADER}\n${ROW}\n`.replaceAll(',', ';'), 'csv'],
+    ['tabs', `${HEADER}\n${ROW}\n`.replaceAll(',', '\t'), 'csv'],
+    ['tabs, as TSV', `${HEADER}\n${ROW}\n`.replaceAll(',', '\t'), 'tsv'],
+    ['tabs, of any format', `${HEADER}\n${ROW}\n`.replaceAll(',', '\t'), 'any'],
+    ['a byte order mark and CR LF', `\ufeff${HEADER}\r\n${ROW}\r\n`, 'csv'],
+    ['a byte order mark, of any format', `\ufeff${HEADER}\n${ROW}`, 'any'],
+    ['empty lines', `\n\r\n${HEADER}\n\n${ROW}\n\n,,,,,,\n`, 'csv'],
+    ['empty cells at the ends of rows', `${HEADER}\n${ROW},,\n`, 'csv'],
+    [
+      'names in other spellings',
+      `Source_Product_ID,NAME,description,product url,PRICE,image-url,Categories\n${ROW}`,
+      'csv',
+    ],
+    ['quotes', `"${HEADER.replaceAll(',', '","')}"\n"${ROW.replaceAll(',', '","')}"\n`, 'csv'],
+  ] as const)('has %s', async (_, text, format) => {
+    for (const size of [1, 7, 10_000])
+      expect(await read(text, { format, size })).toMatchObject({
+        products: [PRODUCT],
+        faults: [],
+        ignored: [],
+      });
+  });
+
+  it('has the columns of both downloads (decisions P14, P15)', async () => {
+    const more =
+      'productImage,height,width,TDProductId,TDCategoryId,TDCategoryName,MerchantCategoryName,identifiers,inStock,fields,' +
+      '(field)colour,currency,id,feedId,programName,brand';
+    const cells =
+      'https://img.example/2.png;1;2,5,6,,221,Lamps,Leuchten,4006381333931;;;S;,3,a:1;b:2:3;4,red,eur,x,1,shop,Lux';
+    const row = `"${`${ROW},${cells}`.replaceAll(',', '","')}"`;
+    const { products, faults, ignored } = await read(
+      `${HEADER},${more}\n${row}\n`.replace('TDProductId,', 'x,'),
+    );
+    expect(faults).toEqual([]);
+    expect(products).toEqual([
+      {
+        ...PRODUCT,
+        productImage: { url: 'https://img.example/1.png', width: 6, height: 5 },
+        identifiers: { ean: '4006381333931', sku: 'S' },
+        inStock: 3,
+        brand: 'Lux',
+        fields: [
+          { name: 'a', value: '1' },
+          { name: 'b', value: '2:3;4' },
+          { name: 'colour', value: 'red' },
+        ],
+      },
+    ]);
+    expect(ignored).toEqual(['feedId', 'id', 'programName', 'x']);
+  });
+
+  it.each([
+    ['Lamps', [{ name: 'Lamps' }]],
+    ['Lamps;Desk: new', [{ name: 'Lamps' }, { name: 'Desk: new' }]],
+    ['A:B:C', [{ name: 'A:B:C' }]],
+    ['Lamps:221:Lights', [{ name: 'Lamps', id: '221', tdCategoryName: 'Lights' }]],
+    [':221:', [{ id: '221' }]],
+    ['Lamps::;Desk; new::', [{ name: 'Lamps' }, { name: 'Desk; new' }]],
+    ['a:b::;Desk', [{ name: 'a:b' }, { name: 'Desk' }]],
+  ])('has categories %s', async (cell, categories) => {
+    const { products, faults } = await read(`${HEADER}\n${ROW.replace(/[^,]*$/, `"${cell}"`)}`);
+    expect({ faults, categories: products[0] }).toMatchObject({ faults: [], categories: { categories } });
+  });
+
+  it('has columns of other names, by a mapping', async () => {
+    const map = [
+      { as: 'name', column: 'Titel' },
+      { as: 'price', column: 'Preis' },
+      { as: '(field)Farbe', column: 'colour' },
+      { as: 'brand', column: 'Marke' },
+    ];
+    const header = HEADER.replace('name', 'Titel').replace('price', 'Preis');
+    const found = await read(`${header},colour,brand,Marke\n${ROW},rot,Lux,Ikon\n`, { columns: { map } });
+    expect(found).toMatchObject({
+      products: [{ ...PRODUCT, brand: 'Ikon', fields: [{ name: 'Farbe', value: 'rot' }] }],
+      ignored: ['brand'],
+    });
+    const wrong = await read(
+      `${header},colour,brand,Marke\n${ROW.replace('12.50', '"12,50"')},rot,Lux,Ikon\n`,
+      {
+        columns: { map },
+      },
+    );
+    expect(wrong.faults).toEqual([
+      "PF_280 p1 line 2: column Preis (price): expected an amount without a sign, with no decimals or two and a dot, such as 12 or 12.50, got '12,50'",
+    ]);
+  });
+
+  it('gives the products that the same in JSON give, whatever they have', async () => {
+    const separators: CsvSeparators = [';', '\ue000', '\ue001'];
+    const [, value, part] = separators;
+    const columns = [
+      ...['sourceProductId', 'name', 'description', 'productUrl', 'price', 'productImage', 'categories'],
+      ...[
+        'availability',
+        'brand',
+        'condition',
+        'deliveryTime',
+        'inStock',
+        'manufacturer',
+        'model',
+        'promoText',
+      ],
+      ...[
+        'shippingCost',
+        'shortDescription',
+        'size',
+        'techSpecs',
+        'warranty',
+        'weight',
+        'ean',
+        'upc',
+        'isbn',
+      ],
+      ...['mpn', 'sku', 'fields'],
+    ];
+    const cellOf = (product: PostedProduct, column: string): string | undefined => {
+      const { productImage: image, categories, fields = [], price } = product;
+      if (column === 'price') return price.toFixed(2);
+      if (column === 'productImage') return [image.url, image.width, image.height].join(value);
+      if (column === 'categories')
+        return categories
+          .map(({ name, id, tdCategoryName }) => [name, id, tdCategoryName].join(part))
+          .join(value);
+      if (column === 'fields')
+        return fields.map(({ name, value: text }) => [name, text].join(part)).join(value);
+      const cell = product[column as keyof PostedProduct];
+      return cell === undefined ? undefined : String(cell as string);
+    };
+    await fc.assert(
+      fc.asyncProperty(anyProducts(5), fc.integer({ min: 1, max: 400 }), async (products, size) => {
+        fc.pre(!/[\ue000\ue001]/.test(toJson(products)));
+        const line = csvLines(separators, '"');
+        const rows = products.map((product) => line(columns.map((column) => cellOf(product, column))));
+        const fromCsv = await read([line(columns), ...rows].join(''), { columns: { separators }, size });
+        const fromJson = await read(toJson(products), { format: 'json', size });
+        expect(fromCsv.faults).toEqual([]);
+        expect(fromCsv.products).toEqual(fromJson.products);
+        expect(fromCsv.heads.map((head) => head.kind === 'valid' && head.content)).toEqual(
+          fromJson.heads.map((head) => head.kind === 'valid' && head.content),
+        );
+      }),
+      { numRuns: 50 },
+    );
+  });
+});
+
+describe('a row that is refused', () => {
+  it.each([
+    ['is too short', 'p2,Lamp', 'PF_430 p2 line 3: expected 7 cells, as in the header, got 2'],
+    ['is too long', `${ROW},x`, 'PF_430 p1 line 3: expected 7 cells, as in the header, got 8'],
+    ['repeats the header', HEADER, /^PF_391 sourceProductId line 3: column productUrl: expected/],
+    ['has no name', ROW.replace('Lamp,', ','), 'PF_240 p1 line 3: column name must be set'],
+    ['has no id', ROW.replace('p1', ''), 'PF_240 - line 3: column sourceProductId must be set'],
+    [
+      'has NUL',
+      ROW.replace('A lamp', 'A\0lamp'),
+      'PF_430 p1 line 3: column description has the character U+0000, which XML does not allow',
+    ],
+    [
+      'has a quote within a cell',
+      ROW.replace('A lamp', '"A "lamp"'),
+      /^PF_430 p1 line 3: column description: text behind the closing "/,
+    ],
+    [
+      'has a URL that is none',
+      ROW.replace('https://shop', 'shop'),
+      /^PF_391 p1 line 3: column productUrl: expected/,
+    ],
+    [
+      'has a price in another currency',
+      ROW.replace('12.50', '12.50 USD'),
+      "PF_280 p1 line 3: column price: expected a price in EUR, the currency of the program, got '12.50 USD'",
+    ],
+    [
+      'is too large',
+      ROW.replace('A lamp', 'x'.repeat(300_000)),
+      'PF_430 p1 line 3: expected a product of at most 256 KB, as JSON',
+    ],
+    [
+      'is much too large',
+      ROW.replace('A lamp', 'x'.repeat(1_100_000)),
+      'PF_430 - line 3: expected a product of at most 256 KB, as JSON',
+    ],
+  ])('%s: its fault names line and column', async (_, row, fault) => {
+    const text = `${HEADER}\n${ROW.replace('p1', 'p0')}\n${row}\n${ROW.replace('p1', 'p9')}\n`;
+    const { products, faults } = await read(text, { size: 50_000 });
+    expect(products).toMatchObject([{ sourceProductId: 'p0' }, { sourceProductId: 'p9' }]);
+    const expected: unknown = typeof fault === 'string' ? fault : expect.stringMatching(fault);
+    expect(faults[0]).toEqual(expected);
+  });
+
+  it('names its line after cells of several lines', async () => {
+    const text = `${HEADER}\n${ROW.replace('A lamp', '"A\r\nlamp\n"')}\n${ROW.replace('12.50', '-1')}\n`;
+    expect((await read(text)).faults).toEqual([expect.stringMatching(/^PF_280 p1 line 5: column price: /)]);
+  });
+});
+
+describe('a body that is refused as a whole (PF_210)', () => {
+  it.each([
+    ['is empty', '', 'it is empty, expected a header'],
+    ['is white space', ' \n\n', /expected a header|no column for/],
+    [
+      'has no required column',
+      'sourceProductId;name\n1;2',
+      'no column for description: expected description, or a column of another name by the key map (map=description:COLUMN); the header has sourceProductId, name',
+    ],
+    [
+      'has two columns of one meaning',
+      `${HEADER},Title\n${ROW},x`,
+      'the columns name and Title are both read as name',
+    ],
+    [
+      'ends within a quote',
+      `${HEADER}\n${ROW.replace('Lamps', '"Lamps')}\n${ROW}\n`,
+      'line 2, cell 7: the " before it is not closed',
+    ],
+    [
+      'is Latin-1',
+      Buffer.from(`${HEADER}\n${ROW.replace('A lamp', 'für')}`, 'latin1'),
+      'the body must be UTF-8: in line 2, byte 10 is 0xFC (ü in Latin-1)',
+    ],
+    ['is UTF-16', Buffer.from(`\ufeff${HEADER}\n${ROW}`, 'utf16le'), 'it is UTF-16, expected UTF-8'],
+    ['has too many columns', `${HEADER},${'x,'.repeat(1000)}y\n`, 'more than 1000 columns'],
+  ])('%s', async (_, text, message) => {
+    const found = await refusal(text, { size: 50 });
+    expect(found).toMatch(/^PF_210 /);
+    if (typeof message === 'string') expect(found).toContain(message);
+    else expect(found).toMatch(message);
+  });
+
+  it('has a mapping of a column that is not there, or is for another format', async () => {
+    const columns = { map: [{ as: 'name', column: 'Titel' }] };
+    expect(await refusal(`${HEADER}\n${ROW}`, { columns })).toContain(
+      'map=name:Titel: expected one of its columns: sourceProductId, name',
+    );
+    expect(await refusal('{"products":[]}', { columns, format: 'json' })).toContain('PF_430 ');
+  });
+});
+
+describe('a Google Merchant feed as TSV (decision P36)', () => {
+  const NAMES = ['id', 'title', 'description', 'link', 'image_link', 'price', 'product_type'];
+  const CELLS = [
+    'p1',
+    'Lamp',
+    'A lamp',
+    'https://shop.example/1',
+    'https://img.example/1.png',
+    '12.50 EUR',
+    'Lamps',
+  ];
+
+  function tsv(others: Readonly<Record<string, string>>): string {
+    const all: Record<string, string> = {
+      ...Object.fromEntries(NAMES.map((name, at) => [name, CELLS[at] ?? ''])),
+      ...others,
+    };
+    return `${Object.keys(all).join('\t')}\n${Object.values(all).join('\t')}\n`;
+  }
+
+  it.each([
+    ['nothing else', {}, PRODUCT],
+    ['an EAN', { gtin: '4006381333931' }, { identifiers: { ean: '4006381333931' } }],
+    ['a UPC', { gtin: '036000291452' }, { identifiers: { upc: '036000291452' } }],
+    ['a sale price', { sale_price: '9.99 EUR' }, { price: 999 }],
+    [
+      'one of now',
+      { sale_price: '9.99 EUR', sale_price_effective_date: '2026-06-01T00:00+0200/2026-06-30T23:59+0200' },
+      { price: 999 },
+    ],
+    [
+      'one of later',
+      { sale_price: '9.99 EUR', 'sale price effective date': '2026-07-01T00:00Z/2026-07-30' },
+      { price: 1250 },
+    ],
+    [
+      'categories of Google',
+      { google_product_category: '594' },
+      { categories: [{ name: 'Lamps' }, { name: '594' }] },
+    ],
+    ['a cost of delivery', { shipping: 'DE::Standard:4.95 EUR' }, { shippingCost: '4.95' }],
+    ['several', { shipping: 'DE:::4.95 EUR,AT:::9 EUR' }, { shippingCost: 'DE:::4.95 EUR,AT:::9 EUR' }],
+    [
+      'attributes without a field',
+      { color: 'red', additional_image_link: 'https://img.example/2.png' },
+      {
+        fields: [
+          { name: 'color', value: 'red' },
+          { name: 'additional_image_link', value: 'https://img.example/2.png' },
+        ],
+      },
+    ],
+    [
+      'texts',
+      { availability: 'in_stock', brand: 'Lux', mpn: 'M1', condition: 'new', size: 'L' },
+      { availability: 'in_stock', brand: 'Lux', identifiers: { mpn: 'M1' }, condition: 'new', size: 'L' },
+    ],
+  ])('has %s', async (_, others, product) => {
+    const { products, faults } = await read(tsv(others), { format: 'tsv' });
+    expect({ faults, product: products[0] }).toMatchObject({ faults: [], product });
+  });
+
+  it.each([
+    [
+      { price: '12.50 USD' },
+      "PF_280 p1 line 2: column price: expected a price in EUR, the currency of the program, got '12.50 USD'",
+    ],
+    [
+      { sale_price: '9.99 USD' },
+      "PF_280 p1 line 2: column sale_price (price): expected a price in EUR, the currency of the program, got '9.99 USD'",
+    ],
+    [
+      { sale_price: '9.99', sale_price_effective_date: 'June' },
+      /^PF_430 p1 line 2: column sale_price_effective_date: expected two times/,
+    ],
+    [{ gtin: '12x' }, "PF_260 p1 line 2: column gtin (ean): expected digits, got '12x'"],
+  ])('is refused with %j', async (others, fault) => {
+    const { faults } = await read(tsv(others), { format: 'tsv' });
+    expect(faults).toEqual([typeof fault === 'string' ? fault : (expect.stringMatching(fault) as unknown)]);
+  });
+});
+
+describe('rows that were posted before', () => {
+  it('are recognised by their bytes, under the same header only, and unless they depend on the time', async () => {
+    const text = `${HEADER},sale_price,sale_price_effective_date\n${ROW},,\n${ROW.replace('p1', 'p2')},9.99,2026-06-01/2026-06-30\n`;
+    const { heads } = await read(text);
+    const prints = new Fingerprints();
+    for (const head of heads) {
+      if (head.kind !== 'valid') throw new Error('expected a valid product');
+      const product = prints.set(head.sourceProductId, head.content, head.price, 'EUR');
+      if (head.posted !== undefined) prints.rememberPosted(product, head.posted);
+    }
+    const kinds = async (body: string): Promise<string[]> =>
+      (await read(body, { prints })).heads
+        .map(({ sourceProductId, kind }) => `${sourceProductId} ${kind}`)
+        .sort();
+    expect(await kinds(text)).toEqual(['p1 repeated', 'p2 valid']);
+    expect(await kinds(text.replace('name,description', 'description,name'))).toEqual([
+      'p1 valid',
+      'p2 valid',
+    ]);
+  });
+});
