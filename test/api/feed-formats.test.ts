@@ -63,14 +63,11 @@ async function productsOf(feed: number): Promise<object[]> {
     products: { offers: { sourceProductId: string; price: { value: string } }[] }[];
   };
   return products
-    .map(({ offers: [offer], ...rest }) => {
-      const { id, feedId, modified, programName, priceHistory, ...own } = { ...offer } as Record<
-        string,
-        unknown
-      >;
-      return { ...rest, offer: own };
-    })
-    .map((one) => ({ ...one, groupingId: undefined }))
+    .map(({ offers: [offer], ...rest }) => ({
+      ...rest,
+      offer: { ...offer, id: '', feedId: 0, modified: 0, programName: '', priceHistory: [] },
+      groupingId: '',
+    }))
     .sort((one, other) => (JSON.stringify(one) < JSON.stringify(other) ? -1 : 1));
 }
 
