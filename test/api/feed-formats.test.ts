@@ -9,7 +9,7 @@ const token = tokenNamed('fjord');
 
 let app: TestApp;
 beforeAll(async () => {
-  app = await TestApp.start({ network: smallNetwork(), settings: { DOWNLOAD_QUOTA: '1000' } });
+  app = await TestApp.start({ network: smallNetwork() });
 });
 afterAll(() => app.close());
 

@@ -36,7 +36,7 @@ async function read(text: string | Buffer, options: Options = {}) {
   const { format = 'csv', columns, now = NOON, prints, size = 7 } = options;
   const spool = new Spool(SYSTEM_CLOCK, folder);
   const knowsCategory = (id: string): boolean => id === '221';
-  const intake = new ProductIntake({ spool, knowsCategory, ...(prints && { prints: () => prints }) });
+  const intake = new ProductIntake({ spool, knowsCategory, ...(prints && { fingerprints: () => prints }) });
   try {
     const body = feedBody({ format, columns, terms: { currency: 'EUR', now } }, intake);
     const bytes = Buffer.from(text as string);
@@ -216,7 +216,7 @@ describe('a posted CSV (decision P35)', () => {
       if (column === 'fields')
         return fields.map(({ name, value: text }) => [name, text].join(part)).join(value);
       const cell = product[column as keyof PostedProduct];
-      return cell === undefined ? undefined : String(cell);
+      return cell === undefined ? undefined : `${cell as string | number}`;
     };
     await fc.assert(
       fc.asyncProperty(anyProducts(5), fc.integer({ min: 1, max: 400 }), async (products, size) => {
