@@ -29,7 +29,7 @@ function cut(text: string | Buffer, size = 3, separator = ',', embrace = '"', ma
   return { rows, oversized, malformed };
 }
 
-describe('CSV that is cut into rows (decision P35)', () => {
+describe('CSV that is cut into rows (decisions P35)', () => {
   it.each([
     [
       'plain cells',

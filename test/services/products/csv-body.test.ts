@@ -86,7 +86,7 @@ const PRODUCT = {
   categories: [{ name: 'Lamps' }],
 };
 
-describe('a posted CSV (decision P35)', () => {
+describe('a posted CSV (decisions P35)', () => {
   it.each([
     ['commas', `${HEADER}\n${ROW}\n`, 'csv'],
     ['semicolons', `${HEADER}\n${ROW}\n`.replaceAll(',', ';'), 'csv'],
@@ -329,7 +329,7 @@ describe('a body that is refused as a whole (PF_210)', () => {
   });
 });
 
-describe('a Google Merchant feed as TSV (decision P36)', () => {
+describe('a Google Merchant feed as TSV (decisions P36)', () => {
   const NAMES = ['id', 'title', 'description', 'link', 'image_link', 'price', 'product_type'];
   const CELLS = [
     'p1',
