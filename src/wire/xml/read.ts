@@ -3,7 +3,7 @@ import { NotParsable, Utf8Decoder } from '../bytes';
 
 /** The content of a document, by local names. Namespaces are ignored, but prefixes must be declared. */
 interface XmlHandlers {
-  readonly open: (name: string, attributes: XmlAttributes) => void;
+  readonly open: (name: string, attributes: XmlAttributes, prefix: string) => void;
   /** Text of the element opened last, entities resolved; it may come in several pieces. */
   readonly text: (piece: string) => void;
   readonly close: (name: string) => void;
@@ -87,7 +87,7 @@ export function readXml(handlers: XmlHandlers): XmlReader {
     tags += 1;
     const given = attributes;
     attributes = NO_ATTRIBUTES;
-    handlers.open(name, given);
+    handlers.open(name, given, prefix);
   });
   parser.on('closetag', () => {
     tags += 1;

@@ -411,6 +411,94 @@ describe('a Google Merchant feed as TSV (decisions P36)', () => {
   });
 });
 
+describe('a Google Merchant feed as XML (decisions P36)', () => {
+  const ITEM = `<g:id>p1</g:id><title>Not this</title><g:title>Lamp</g:title><description><![CDATA[A lamp]]></description>
+    <link>https://shop.example/1</link><g:image_link>https://img.example/1.png</g:image_link>
+    <g:price>12.50 EUR</g:price><g:product_type>Lamps</g:product_type>`;
+  const rss = (...items: string[]) =>
+    `<?xml version="1.0"?><!-- a > b --><rss version="2.0" xmlns:g="http://base.google.com/ns/1.0"><channel><title>Shop</title>
+    <link>https://shop.example</link>${items.map((item) => `<item>${item}</item>\n`).join('')}</channel></rss>`;
+  const atom = (item: string) =>
+    `<feed xmlns="http://www.w3.org/2005/Atom" xmlns:g="http://base.google.com/ns/1.0"><id>feed</id><title>Shop</title>
+    <entry>${item}</entry></feed>`;
+
+  it.each([
+    ['RSS', rss(ITEM), PRODUCT],
+    [
+      'Atom',
+      atom(
+        ITEM.replace(
+          '<link>https://shop.example/1</link>',
+          '<link rel="alternate" href="https://shop.example/1"/><id>x</id>',
+        ).replaceAll('description', 'summary'),
+      ),
+      PRODUCT,
+    ],
+    [
+      'elements without a prefix',
+      rss(ITEM.replace('<title>Not this</title>', '').replaceAll('g:', '')),
+      PRODUCT,
+    ],
+    [
+      'details and costs of delivery',
+      rss(
+        `${ITEM}<g:shipping><g:country>DE</g:country><g:price>4.95 EUR</g:price></g:shipping>
+        <g:product_detail><g:attribute_name>Watt</g:attribute_name><g:attribute_value>5</g:attribute_value></g:product_detail>
+        <g:color>red</g:color><g:sale_price>9 EUR</g:sale_price><g:additional_image_link>https://a.example/</g:additional_image_link>
+        <g:additional_image_link>https://b.example/</g:additional_image_link>`,
+      ),
+      {
+        price: 900,
+        shippingCost: '4.95',
+        fields: [
+          { name: 'Watt', value: '5' },
+          { name: 'color', value: 'red' },
+          { name: 'additional_image_link', value: 'https://a.example/' },
+          { name: 'additional_image_link', value: 'https://b.example/' },
+        ],
+      },
+    ],
+  ])('is %s', async (_, text, product) => {
+    for (const [format, size] of [
+      ['xml', 1],
+      ['xml', 100],
+      ['any', 10_000],
+    ] as const) {
+      const { products, faults } = await read(text, { format, size });
+      expect({ faults, products }).toMatchObject({ faults: [], products: [product] });
+    }
+  });
+
+  it('has faults that name the item and the element, and elements that are not read', async () => {
+    const { products, faults, ignored } = await read(
+      rss(
+        ITEM.replace('EUR', 'USD'),
+        `${ITEM.replace('p1', 'p2')}<g:colour>red</g:colour>`,
+        ITEM.replace('p1', 'p3').replace('<g:price>12.50 EUR</g:price>', ''),
+        ITEM.replace('p1', 'p4').replace('A lamp', 'x'.repeat(300_000)),
+        `${ITEM.replace('p1', 'p5')}<g:price>1 EUR</g:price>`,
+      ),
+      { format: 'xml', size: 5000 },
+    );
+    expect(products).toMatchObject([{ sourceProductId: 'p2' }]);
+    expect(faults).toEqual([
+      "PF_280 p1 item 1: column g:price (price): expected a price in EUR, the currency of the program, got '12.50 USD'",
+      'PF_240 p3 item 3: price must be set',
+      'PF_430 p4 item 4: expected a product of at most 256 KB, as JSON',
+      'PF_430 p5 item 5: g:price is given more than once: expected one value',
+    ]);
+    expect(ignored).toEqual(['g:colour']);
+  });
+
+  it.each([
+    ['cut off', rss(ITEM).slice(0, -20)],
+    ['of another shape', '<rss><channel><item></channel></rss>'],
+    ['with a DOCTYPE', `<!DOCTYPE rss>${rss(ITEM).replace('<?xml version="1.0"?>', '')}`],
+  ])('is refused if it is %s', async (_, text) => {
+    expect(await refusal(text, { format: 'xml' })).toMatch(/^PF_210 /);
+  });
+});
+
 describe('rows that were posted before', () => {
   it('are recognised by their bytes, under the same header only, and unless they depend on the time', async () => {
     const text = `${HEADER},sale_price,sale_price_effective_date\n${ROW},,\n${ROW.replace('p1', 'p2')},9.99,2026-06-01/2026-06-30\n`;

@@ -5,6 +5,7 @@ import { csvCells, CsvCutter, separatorIn } from '../../../../wire/csv/cut';
 import { type CsvSeparators } from '../../../../wire/csv/rows';
 import { parseOrRefuse } from '../../product-check';
 import { type FeedTerms, meaningOf, missingAmong, plain, READABLE_NAMES, together } from './columns';
+import { type MerchantRoot, MerchantXml } from './merchant-xml';
 import { JsonBody, type ProductIntake, XmlBody } from './product-intake';
 
 /** What a body of products is; `any` is recognised by its first character. */
@@ -47,7 +48,7 @@ export function feedBody({ format, columns = {}, terms }: FeedDescription, intak
       }))
         if (value !== undefined && value.length > 0)
           throw fault.illegalValue(`${name}: allowed for CSV only, the format is ${format}`);
-      return format === 'json' ? new JsonBody(intake) : new XmlBody(intake);
+      return format === 'json' ? new JsonBody(intake) : new AnyXmlBody(terms, intake);
     case 'csv':
     case 'tsv':
       return new CsvBody({ format, columns, terms }, intake);
@@ -95,6 +96,55 @@ class AnyBody implements FeedBody {
     if (this.body === undefined) throw fault.noParsableContent('the body is empty');
     this.body.end();
   }
+}
+
+/** The root element of an XML document. */
+const ROOT = /^(?:\u00ef\u00bb\u00bf)?(?:\s|<\?[^>]*>|<!--(?:(?!-->)[^])*-->)*<([\w.:-]+)[\s/>]/;
+/** Bytes in which it is looked for. */
+const MAX_PROLOG = 8 * 1024;
+
+/** XML of our own, or a Google Merchant feed in RSS or Atom, by its root element. */
+class AnyXmlBody implements FeedBody {
+  private readonly begin = new GrowingBytes();
+  private body: FeedBody | undefined;
+
+  constructor(
+    private readonly terms: FeedTerms,
+    private readonly intake: ProductIntake,
+  ) {}
+
+  write(chunk: Buffer): void {
+    if (this.body !== undefined) {
+      this.body.write(chunk);
+      return;
+    }
+    this.begin.add(chunk);
+    const begin = this.begin.take();
+    const root = ROOT.exec(begin.toString('latin1', 0, MAX_PROLOG))?.[1];
+    if (root === undefined && begin.length < MAX_PROLOG) this.begin.add(begin);
+    else this.start(root, begin);
+  }
+
+  end(): void {
+    if (this.body === undefined) this.start(undefined, this.begin.take());
+    this.body?.end();
+  }
+
+  private start(root: string | undefined, begin: Buffer): void {
+    const isMerchant = root === 'rss' || root === 'feed';
+    this.body = isMerchant ? merchantBody(root, this.terms, this.intake) : new XmlBody(this.intake);
+    this.body.write(begin);
+  }
+}
+
+/** Its items are parsed as a stream. */
+function merchantBody(root: MerchantRoot, terms: FeedTerms, intake: ProductIntake): FeedBody {
+  let count = 0;
+  intake.written = { format: 'merchant', terms };
+  return new MerchantXml(root, terms, {
+    onProduct: ({ product, ...named }) => intake.addParsed(product, (count += 1), named),
+    onOversized: (sourceProductId) => intake.addOversized(sourceProductId, (count += 1)),
+  });
 }
 
 /** Bytes of a header, and of a row: more than a product may have, since columns may not be read. */

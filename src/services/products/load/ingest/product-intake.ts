@@ -27,6 +27,7 @@ import {
 import { numberRecords, type Spool } from './spool';
 import { XmlCutter } from '../../../../wire/xml/cut';
 import { productFaults as fault } from '../../../../domain/products/feed';
+import { type NamedProduct } from './columns';
 import { ProductXml } from './product-xml';
 
 const NO_ORIGIN: ElementOrigin = { firstByte: 0, members: 0 };
@@ -115,8 +116,13 @@ export class ProductIntake {
   }
 
   /** Adds a product that was parsed with its surroundings, in the shape of JSON. */
-  addParsed(product: Readonly<Record<string, unknown>>, sequence: number): void {
-    const valid = this.validOf(validateParsed({ product, isPlain: false }, sequence, this.validation()));
+  addParsed(
+    product: Readonly<Record<string, unknown>>,
+    sequence: number,
+    named?: Omit<NamedProduct, 'product'>,
+  ): void {
+    const parsed = { product, isPlain: false, ...named };
+    const valid = this.validOf(validateParsed(parsed, sequence, this.validation()));
     if (valid === undefined) return;
     const { head, text } = valid;
     this.waitFor(this.parts.spool.put(head, text, this.enterValid(head.sourceProductId, sequence)));

@@ -35,7 +35,9 @@ export type Written =
   | { readonly format: 'json' }
   /** `prefixes`: those of namespaces that the body declares around its products. */
   | { readonly format: 'xml'; readonly prefixes: readonly string[] }
-  | WrittenRows;
+  | WrittenRows
+  /** Parsed as a stream. */
+  | { readonly format: 'merchant'; readonly terms: FeedTerms };
 
 /** Rows of CSV, of which the header is known. */
 export interface WrittenRows extends CsvDialect, Omit<NamedTexts, 'texts'> {
@@ -54,6 +56,7 @@ export function postedDigest(bytes: Buffer, written: Written): Digest {
 
 /** What messages call the product at a place of the body, from 1: in CSV the line that its row begins in. */
 export function placeOf({ format }: Written, sequence: number): string {
+  if (format === 'merchant') return `item ${sequence}`;
   return format === 'csv' ? `line ${sequence}` : `products[${sequence - 1}]`;
 }
 
@@ -214,6 +217,10 @@ export function productParser(written: Written): ParseProduct {
       return xmlParser(written.prefixes);
     case 'csv':
       return (bytes, sequence) => parseRow(written, bytes, sequence);
+    case 'merchant':
+      return () => {
+        throw new Error('items are parsed as a stream');
+      };
   }
 }
 
