@@ -102,7 +102,7 @@ describe('the README', () => {
     );
     const commands = examples();
     expect(commands.map(({ answer }) => answer !== undefined)).toEqual([
-      ...[true, true, true, true, true],
+      ...[true, true, true, true, true, true],
       ...[false, false, false, false, false, false, false],
       ...[true, true, true, true, true, true],
       ...[false, true],
