@@ -300,12 +300,22 @@ describe('the source of a feed (decisions P40)', () => {
     expect(requests).toHaveLength(asked + 1);
   });
 
+  it('is a CSV file as well', async () => {
+    const line = (id: string) =>
+      `${id},Lamp,A lamp,https://shop.example/${id},9.50,https://shop.example/i.png,Over-Ear`;
+    const head = 'sourceProductId,name,description,productUrl,price,imageUrl,MerchantCategoryName';
+    answer = (_, response) => response.end([head, ...'efghijklmn'.split('').map(line), ''].join('\n'));
+    await set({ feedId: german, url: url(), every: '6h', format: 'csv' });
+    await fetched();
+    expect([(await listed())?.reason, await products()]).toEqual([undefined, 'efghijklmn']);
+  });
+
   it('is gone when it is removed; the products are not', async () => {
     expect((await app.delete(`/1.0/products/sources;fid=${german}`, { token })).statusCode).toBe(204);
     expect((await app.delete(`/1.0/products/sources;fid=${german}`, { token })).statusCode).toBe(204);
     const asked = requests.length;
     now += 24 * HOUR_MS;
     await fetched();
-    expect([requests.length, await listed(), await products()]).toEqual([asked, undefined, 'efghijklm']);
+    expect([requests.length, await listed(), await products()]).toEqual([asked, undefined, 'efghijklmn']);
   });
 });

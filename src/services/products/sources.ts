@@ -24,7 +24,7 @@ import { complete, recordReader } from '../../wire/record/read';
 import { type AnswerOf, only, record } from '../../wire/record/record';
 
 /** Formats that a source may be said to have. */
-export const SOURCE_FORMATS = ['json', 'xml'] as const;
+export const SOURCE_FORMATS = ['json', 'xml', 'csv', 'tsv'] as const;
 
 const MOST_URL = 2048;
 const optional = { optional: true } as const;
