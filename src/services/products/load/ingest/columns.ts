@@ -26,7 +26,7 @@ export interface NamedTexts {
 }
 
 /** A value that is unusable before its product is checked. */
-export interface WrongValue {
+interface WrongValue {
   readonly path: string;
   readonly value: string;
   readonly expected: string;

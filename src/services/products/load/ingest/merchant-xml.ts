@@ -5,7 +5,7 @@ import { MAX_PRODUCT, parseOrRefuse } from '../../product-check';
 import { type FeedTerms, isListed, meaningOf, type NamedProduct, productOf } from './columns';
 
 /** Where RSS 2.0 and Atom have their items. */
-export const MERCHANT_ROOTS = {
+const MERCHANT_ROOTS = {
   rss: { path: ['rss', 'channel'], item: 'item' },
   feed: { path: ['feed'], item: 'entry' },
 } as const;

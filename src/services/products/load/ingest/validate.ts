@@ -40,7 +40,7 @@ export type Written =
   | { readonly format: 'merchant'; readonly terms: FeedTerms };
 
 /** Rows of CSV, of which the header is known. */
-export interface WrittenRows extends CsvDialect, Omit<NamedTexts, 'texts'> {
+interface WrittenRows extends CsvDialect, Omit<NamedTexts, 'texts'> {
   readonly format: 'csv';
   readonly within: CellSeparators;
   readonly terms: FeedTerms;
