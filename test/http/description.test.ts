@@ -20,10 +20,12 @@ import { serverOperations } from '../../src/operations/rest/server.controller';
 import { historyOperations } from '../../src/operations/rest/history.controller';
 import { logOperations } from '../../src/operations/rest/log.controller';
 import { projectionOperations } from '../../src/operations/rest/projections.controller';
+import { anySourceOperations } from '../../src/operations/rest/sources.controller';
 import { whyOperations } from '../../src/operations/rest/why.controller';
 import { sqlOperations } from '../../src/operations/rest/sql.controller';
 import { mappingOperations } from '../../src/operations/rest/mappings.controller';
 import { productApi } from '../../src/services/products/api';
+import { sourceOperations } from '../../src/services/products/sources.controller';
 import { TOPICS } from '../../src/domain/topics';
 import { anyDeliveryApi } from '../../src/services/subscriptions/deliveries.controller';
 import { messageOperations } from '../../src/services/subscriptions/subscriptions.module';
@@ -208,6 +210,7 @@ describe('the description of the interface (decisions A8)', () => {
       notificationOperations,
       loadOperations,
       metricsOperations,
+      ...[sourceOperations, anySourceOperations],
     ].flatMap((one) => Object.values<{ readonly id: string }>(one).map(({ id }) => id));
     expect(operations.map(({ text: { id } }) => id).sort()).toEqual(told.sort());
     expect(operations.map(({ method, path }) => `${method} ${path}`)).toContain('GET /1.0/products');

@@ -49,7 +49,7 @@ const sourceKeys = {
 } as const satisfies KeyTable;
 
 /** Sources of feeds for advertisers (`docs/decisions.md#p40`). */
-const sourceOperations = operationsById({
+export const sourceOperations = operationsById({
   listSources: {
     summary: 'List the sources of the caller’s feeds',
     description: SOURCE_TEXTS.list,

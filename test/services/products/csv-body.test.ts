@@ -493,6 +493,7 @@ describe('a Google Merchant feed as XML (decisions P36)', () => {
   it.each([
     ['cut off', rss(ITEM).slice(0, -20)],
     ['of another shape', '<rss><channel><item></channel></rss>'],
+    ['without items', rss()],
     ['with a DOCTYPE', `<!DOCTYPE rss>${rss(ITEM).replace('<?xml version="1.0"?>', '')}`],
   ])('is refused if it is %s', async (_, text) => {
     expect(await refusal(text, { format: 'xml' })).toMatch(/^PF_210 /);

@@ -38,8 +38,8 @@ interface MerchantSink {
 }
 
 /**
- * Parses the items of a Google Merchant feed in RSS or Atom (`docs/decisions.md#p36`). Raises `PF_210` for malformed XML
- * and another shape.
+ * Parses the items of a Google Merchant feed in RSS or Atom (`docs/decisions.md#p36`). Raises `PF_210` for malformed XML,
+ * another shape, and a feed without items, which would empty the feed that it replaces.
  */
 export class MerchantXml {
   private readonly reader: XmlReader;
@@ -50,6 +50,7 @@ export class MerchantXml {
   private part = '';
   private size = 0;
   private isItem = false;
+  private hasItems = false;
 
   constructor(
     private readonly root: MerchantRoot,
@@ -76,6 +77,9 @@ export class MerchantXml {
       () => this.reader.end(),
       () => origin,
     );
+    if (this.hasItems) return;
+    const { path, item } = MERCHANT_ROOTS[this.root];
+    throw fault.noParsableContent(`expected at least one ${[...path, item].join('/')}`);
   }
 
   private open(name: string, attributes: XmlAttributes, prefix: string): void {
@@ -86,6 +90,7 @@ export class MerchantXml {
       throw fault.noParsableContent(`expected the root element ${path[0]}, not ${name}`);
     if (this.depth === this.itemDepth) {
       this.isItem = name === item;
+      this.hasItems ||= this.isItem;
       this.elements = [];
       this.size = 0;
     }
