@@ -228,7 +228,7 @@ describe('the load report (decisions P30)', () => {
     ['that cannot be read', '{"products":[{]}', {}, 'PF_210', /^the body /],
     ['in another charset', '{}', { 'content-type': 'application/json; charset=latin1' }, '415', /charset/],
     ['that is too large (decisions X35)', ' '.repeat(MAX_BODY + 1), {}, '413', /at most 524288 bytes/],
-    ['of another type', 'a;b', { 'content-type': 'text/csv; charset=utf-8' }, '415', /text\/csv/],
+    ['of another type', 'a;b', { 'content-type': 'application/pdf' }, '415', /application\/pdf/],
   ])(
     'has a post refused as a whole, %s, and its answer is as ever',
     async (_, body, headers, code, message) => {
