@@ -191,7 +191,7 @@ function sourceText(source: ListedSource): string {
   const held =
     removed === undefined
       ? ''
-      : `the file does not have ${removed} of ${had ?? 0} products: affilog feeds source accept ${feedId}`;
+      : `the file does not have ${removed} of ${had ?? 0} products: affilog feeds source accept ${feedId} --reason TEXT`;
   const remarks = [reason ?? '', held].filter((one) => one !== '');
   const when = [`fetched ${fetched ?? 'never'}`, next === undefined ? 'due now' : `next ${next}`];
   return [

@@ -4,6 +4,8 @@ import { commandsOf } from '../../src/cli/run-cli';
 import { type Action, type Body } from '../../src/console/content';
 import { PAGES } from '../../src/console/pages';
 import { ACTIONS, type ActionName, GRAVE } from '../../src/operations/actions';
+import { SYSTEM_CLOCK } from '../../src/runtime/clock';
+import { changeSource, sourcesIn } from '../../src/services/products/sources';
 import { buildNow, park } from '../api/asked-operations';
 import { deliveryWorld } from '../api/delivery-samples';
 import { FEEDS, OTHER_TOKENS } from '../api/network';
@@ -317,5 +319,29 @@ describe('what operators look at is the same', () => {
       bodies.flatMap((body) => (body.is === 'table' ? [body.rows.length] : [])),
     );
     expect(tables).toContain(rows(answered));
+  });
+
+  it('a source is asked for, accepted and removed by commands as by requests', async () => {
+    const { log } = world.app.engines;
+    const source = (verb: string) => affilog('feeds', 'source', verb, String(german), '--reason', 'a test');
+    const known = async () => (await sourcesIn(log)).get(german);
+    expect(await source('accept')).toMatchObject({
+      code: 2,
+      err: expect.stringContaining('nothing is held') as string,
+    });
+    expect(await source('fetch')).toMatchObject({ code: 0, err: '' });
+    const began = await known();
+    expect(began).toMatchObject({ isAsked: true });
+    const held = { is: 'held', listed: 4, removed: 3 } as const;
+    const at = '2026-03-01T12:00:00.000Z';
+    await changeSource(SYSTEM_CLOCK, log, german, { do: 'conclude', at, began: began!, outcome: held });
+    expect(await source('accept')).toMatchObject({ code: 0, err: '' });
+    expect(await known()).toMatchObject({ accepted: 3 });
+    expect(await source('remove')).toMatchObject({ code: 0, err: '' });
+    expect(await known()).toBeUndefined();
+    expect(await source('fetch')).toMatchObject({
+      code: 2,
+      err: expect.stringContaining('no source') as string,
+    });
   });
 });

@@ -95,6 +95,7 @@ const ELSEWHERE: Readonly<Record<string, readonly [file: string, text: string]>>
 /** Commands that another test takes from the guide and runs, by how they begin. */
 const CHAPTERS: Readonly<Record<string, readonly [file: string, text: string]>> = {
   'affilog history': ['test/cli/history.test.ts', 'The history of anything'],
+  'affilog feeds source': ['test/cli/three-times.test.ts', 'a source is asked for, accepted and removed'],
 };
 
 interface Replayed {
