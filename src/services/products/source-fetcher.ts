@@ -103,7 +103,7 @@ export class SourceFetcher {
 
   /** Breaks off fetches, and waits for loads that are being stored. */
   async stop(): Promise<void> {
-    await this.leader.stop();
+    await this.leader.stop().catch(this.parts.report);
   }
 
   /** Begins what is due, as far as there is room; resolves when that has ended. For whoever has the lease. */
