@@ -189,6 +189,37 @@ describe('a redelivery that is asked for is not asked for again until it is atte
   });
 });
 
+describe('a redelivery is asked for once by processes whose clocks are behind (decisions N17)', () => {
+  const repeated = async (sample: Sample, { id }: Due) => {
+    const path = `/deliveries/${id}/redeliver`;
+    const answers = [await sample.post(path), await sample.post(path), await sample.post(path)];
+    const times = answers.map((answer) => answer.json<Json>()['redeliveryRequested']);
+    expect((await sample.post('/redeliveries', PERIOD)).json()).toEqual({ requested: 0, remaining: 0 });
+    return times;
+  };
+
+  test('by as much as the time since the request before, which was attempted', async () => {
+    world.passTo(NOW);
+    const { sample, dead } = await deadLetters(1);
+    const [message] = dead as [Due];
+    await sample.post(`/deliveries/${message.id}/redeliver`);
+    await fails(message, NOW);
+    await settled();
+    expect(await repeated(sample, message)).toEqual(Array.from({ length: 3 }, () => timeOf(NOW + 1)));
+    expect(await requestsOf(sample)).toHaveLength(2);
+  });
+
+  test('by hours, since before the message', async () => {
+    world.passTo(NOW);
+    const { sample, dead } = await deadLetters(1);
+    const [message] = dead as [Due];
+    world.passTo(Date.parse(at(1)) - 120 * MINUTE);
+    expect(await repeated(sample, message)).toEqual([at(1), at(1), at(1)]);
+    expect(await requestsOf(sample)).toHaveLength(1);
+    world.passTo(NOW);
+  });
+});
+
 describe('requests before a cancellation in the log are cancelled, those after it are not, whatever clocks say (decisions N17)', () => {
   type Written = { readonly type: string; readonly data: object };
 

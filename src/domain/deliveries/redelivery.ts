@@ -3,7 +3,12 @@ import { type ListedDelivery } from './stored-delivery';
 import { without } from '../../kernel/without';
 import { type DeliveryRequest } from '../subscriptions/delivery-requests';
 import { receiversOf } from '../subscriptions/receiver-id';
-import { type Cancellations, lastCancelled, type SubscriptionState } from '../subscriptions/subscription';
+import {
+  type Cancellations,
+  lastCancelled,
+  laterThan,
+  type SubscriptionState,
+} from '../subscriptions/subscription';
 
 /** A message that somebody asks to be sent again, with what is known of it. */
 export interface RedeliveredMessage {
@@ -82,7 +87,17 @@ export function pendingSince(
   return lastRequest === redelivered ? undefined : lastRequest;
 }
 
-export function redeliveryOf({ receiver, messageId, matched }: ListedDelivery, at: string): DeliveryRequest {
+/**
+ * Its time is not before that of the message, and later than that of earlier requests for it, whatever clocks show: by its
+ * time it is found, and distinguished from one that was attempted.
+ */
+export function redeliveryOf(
+  listed: ListedDelivery,
+  now: string,
+): Extract<DeliveryRequest, { readonly type: 'RedeliveryRequested' }> {
+  const { receiver, messageId, matched, redelivered, redelivery = redelivered } = listed;
+  const notBefore = Date.parse(now) < Date.parse(listed.at) ? listed.at : now;
+  const at = redelivery === undefined ? notBefore : laterThan(redelivery, notBefore);
   return { type: 'RedeliveryRequested', data: { at, receiver, message: messageId, revision: matched } };
 }
 

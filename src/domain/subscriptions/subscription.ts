@@ -215,7 +215,8 @@ export function lastCancelled({ redeliveriesCancelled, createdAt }: Cancellation
   return redeliveriesCancelled ?? createdAt;
 }
 
-function laterThan(before: string, now: string): string {
+/** The present, but later than an earlier instant, whatever the clock shows. */
+export function laterThan(before: string, now: string): string {
   return new Date(Math.max(Date.parse(before) + 1, Date.parse(now))).toISOString();
 }
 

@@ -193,7 +193,7 @@ export class RedeliveryCommands {
           events,
           before,
         );
-        const own = wanted.map(({ messageId }) => [messageId, at] as const);
+        const own = events.map(({ data }) => [data.message, data.at] as const);
         return {
           asked: { ...current, revision, lastRequests: new Map([...lastRequests, ...own]) },
           count: wanted.length,

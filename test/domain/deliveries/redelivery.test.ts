@@ -45,6 +45,10 @@ const REQUESTED = {
   is: 'requested',
   request: { type: 'RedeliveryRequested', data: { at: AT, receiver, message: 'msg_1', revision: 17 } },
 };
+const requestedAt = (at: string) => ({
+  ...REQUESTED,
+  request: { ...REQUESTED.request, data: { ...REQUESTED.request.data, at } },
+});
 const refused = (because: string, reason: string) => ({ is: 'refused', because, reason });
 const REMOVED = refused(
   'no receiver',
@@ -95,7 +99,17 @@ const CASES: readonly [string, Partial<RedeliveredMessage>, owner: object, opera
       listed: { ...LISTED, redelivery: AT },
       subscription: { ...ACTIVE, redeliveriesCancelled: EARLIER } as typeof ACTIVE,
     },
-    REQUESTED,
+    requestedAt('2026-03-01T12:00:00.001Z'),
+  ],
+  [
+    'that a process asks for whose clock is behind is, at the time of the message',
+    { listed: { ...LISTED, at: LATER } },
+    requestedAt(LATER),
+  ],
+  [
+    'that was attempted, by a clock that is behind is, after the request before',
+    { listed: { ...LISTED, redelivered: AT }, lastRequest: AT },
+    requestedAt('2026-03-01T12:00:00.001Z'),
   ],
   ['that is asked for and no longer kept is not', { lastRequest: EARLIER, message: undefined }, NOT_KEPT],
 ];
