@@ -9,6 +9,7 @@ import { version } from '../../package.json';
 import { type Logger } from 'pino';
 import { PROJECTIONS } from '../../projections';
 import { createDemo } from '../demo/create-demo';
+import { openDemoReceiver } from '../demo/subscriptions';
 import { type Engines, enginesOf, openEngines } from '../engines/open';
 import { HEADERS_TIMEOUT, MAX_HEADERS, CORS_HEADERS } from '../http/adapter';
 import { loggedTarget } from '../http/request-log';
@@ -52,35 +53,39 @@ export async function start(
   { roles, demo }: ServeOptions,
   signal: AbortSignal,
 ): Promise<Running> {
-  const config = demo ? { notifyAllow: DEMO_RECEIVER, ...settings } : settings;
-  allowedBy(config);
-  const log = programLog(config, process.stderr);
+  allowedBy(settings);
+  const log = programLog(settings, process.stderr);
   const began = performance.now();
   const report = failureReporter(SYSTEM_CLOCK, log);
   return await openAll(
     async (opened) => {
       const startup = new Startup((line) => log.info(line));
       const port = roles.includes('api')
-        ? await StartingPort.open(config.port, config.host, () => startup.reason, log)
+        ? await StartingPort.open(settings.port, settings.host, () => startup.reason, log)
         : undefined;
       if (port !== undefined) opened.push(() => port.close());
       const readers = Math.max(2, availableParallelism());
       const onRetry = retryNotices(SYSTEM_CLOCK, (line) => log.warn(line));
-      const open = await closeToOthers(config.dataDir);
-      opened.push(await startTraces(config, report));
-      const engines = await openEngines({ ...config, threads: true, readers }, onRetry, signal);
+      const open = await closeToOthers(settings.dataDir);
+      opened.push(await startTraces(settings, report));
+      const engines = await openEngines({ ...settings, threads: true, readers }, onRetry, signal);
       const base = baseOver(SYSTEM_CLOCK, engines, report);
       opened.push(() => base.close());
       await refuseOther(engines);
       // A process that cannot start prints the reason and nothing else.
-      log.info({ version, ...enginesOf(config), dataDir: resolve(config.dataDir), roles }, 'starting');
-      for (const line of [...open, ...(port === undefined ? [] : warningsOf(config))]) log.warn(line);
+      log.info({ version, ...enginesOf(settings), dataDir: resolve(settings.dataDir), roles }, 'starting');
+      for (const line of [...open, ...(port === undefined ? [] : warningsOf(settings))]) log.warn(line);
       const endLines = startup.repeat();
       opened.push(async () => endLines());
       startup.waitsFor('the reference data is being read');
       await base.follower.ready;
       const show = (reason: string): void => startup.waitsFor(reason);
-      const demoLines = demo ? await createDemo(engines.log, config.dataDir, show) : () => [];
+      const receiver = demo && roles.includes('notifier') ? await openDemoReceiver(engines.log) : undefined;
+      if (receiver !== undefined) opened.push(() => receiver.close());
+      const demoLines = demo
+        ? await createDemo(engines.log, settings.dataDir, show, receiver?.address)
+        : () => [];
+      const config = demo ? allowing(settings, receiver?.address) : settings;
       // Before any ticket is issued, so that one thread appends to it.
       if (roles.includes('projector')) await engines.deliveries();
       const projector = roles.includes('projector')
@@ -147,6 +152,12 @@ export async function start(
     report,
     signal,
   );
+}
+
+/** The demo may notify a receiver of this machine, and its own one at an address. */
+function allowing(settings: Config, receiver?: string): Config {
+  const { notifyAllow = DEMO_RECEIVER } = settings;
+  return { ...settings, notifyAllow: receiver === undefined ? notifyAllow : `${notifyAllow},${receiver}` };
 }
 
 /** Opens the delivery log first: its thread is shared. */

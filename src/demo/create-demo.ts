@@ -16,17 +16,20 @@ import { VoucherCommands } from '../services/vouchers/commands';
 import { demoClaims } from './claims';
 import { DAY, demoFeed, demoPriceChanges, FIRST_POSTED, type PostedProduct } from './products';
 import { DEMO, demoNetwork, FEEDS } from './network';
+import { demoSubscriptions } from './subscriptions';
 import { demoTransactions } from './transactions';
 import { CommandError } from '../operations/command-error';
 
 /**
  * Fills an empty log with the demo network and returns the lines to print; none if the log is not empty. `show`
- * receives what it does, with the share that is done. Raises `CommandError` if an earlier start was interrupted.
+ * receives what it does, with the share that is done. With a `receiver` (`127.0.0.1:<port>`) there are subscriptions whose
+ * messages are sent to it. Raises `CommandError` if an earlier start was interrupted.
  */
 export async function createDemo(
   log: EventLog,
   dataDir: string,
   show: (step: string) => void = () => undefined,
+  receiver?: string,
 ): Promise<DemoLines> {
   const marker = join(dataDir, 'demo-under-way');
   if ((await log.head()) !== START) {
@@ -40,7 +43,7 @@ export async function createDemo(
     );
   }
   await writeFile(marker, '');
-  const lines = await fillWithDemo(log, dataDir, show);
+  const lines = await fillWithDemo(log, dataDir, show, receiver);
   await rm(marker);
   return lines;
 }
@@ -59,6 +62,7 @@ async function fillWithDemo(
   log: EventLog,
   dataDir: string,
   show: (step: string) => void,
+  receiver: string | undefined,
 ): Promise<DemoLines> {
   const ending = new AbortController();
   const clock = new DemoClock();
@@ -99,6 +103,7 @@ async function fillWithDemo(
       })),
       ...demoTransactions(started, parts),
       ...demoClaims(started, parts),
+      ...(receiver === undefined ? [] : demoSubscriptions(started, receiver, parts)),
       {
         at: new Date(started.getTime() - FIRST_VOUCHER * DAY),
         run: () => postVoucher(firstVoucher(started)),

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DAY, demoFeed, demoPriceChanges } from '../../src/demo/products';
 import { createDemo, demoVouchers } from '../../src/demo/create-demo';
+import { type DemoReceiver, openDemoReceiver } from '../../src/demo/subscriptions';
 import { openLog } from '../../src/engines/embedded/log/open-log';
 import { START } from '../../src/kernel/event';
 import { type EventLog } from '../../src/kernel/event-log';
@@ -16,13 +17,22 @@ import { type TransactionEvent } from '../../src/domain/transactions/transaction
 
 let log: EventLog;
 let folder: string;
+let receiver: DemoReceiver;
+
+const receiverOf = async (events: EventLog): Promise<DemoReceiver> => {
+  const opened = await openDemoReceiver(events);
+  if (opened === undefined) throw new Error('its port is in use');
+  return opened;
+};
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'affilog-'));
   ({ log } = await openLog(join(folder, 'log.sqlite'), false));
+  receiver = await receiverOf(log);
 });
 
 afterAll(async () => {
+  await receiver.close();
   await log.close();
   await rm(folder, { recursive: true });
 });
@@ -41,7 +51,9 @@ const total = (lists: readonly (readonly unknown[])[]): number =>
 describe('The demo in a log', () => {
   it('lists every product, has an event for each price change, publishes every voucher, and is created only once', async () => {
     const shown: string[] = [];
-    const lines = (await createDemo(log, folder, (step) => shown.push(step)))('http://127.0.0.1:3000');
+    const lines = (await createDemo(log, folder, (step) => shown.push(step), receiver.address))(
+      'http://127.0.0.1:3000',
+    );
     // However slow the engines are, there is something new to show.
     const shares = shown.map((step) => Number(/: (\d+) % of its history$/.exec(step)?.[1] ?? 0));
     expect(shares).toEqual([...shares].sort((one, other) => one - other));
@@ -132,6 +144,32 @@ describe('The demo in a log', () => {
     expect(new Set(all.map(({ origin }) => origin.publisherId)).size).toBe(2);
     expect(all.filter(({ adjusted }) => adjusted?.orderValue !== undefined).length).toBeGreaterThan(2);
     expect(all.filter(({ claim }) => claim.advertiserInformation !== undefined).length).toBeGreaterThan(2);
+  });
+
+  it('has subscriptions of a publisher, whose receiver accepts most of what is sent (decisions X142)', async () => {
+    const urls: string[] = [];
+    for await (const { events } of log.readAll({ after: START, prefixes: ['subscription-'] }))
+      for (const { data } of events) {
+        const { organisationId, subscription } = JSON.parse(data) as {
+          readonly organisationId: number;
+          readonly subscription: { readonly receivers: readonly { readonly receiverUrl: string }[] };
+        };
+        expect(organisationId).toBe(11);
+        urls.push(...subscription.receivers.map(({ receiverUrl }) => receiverUrl));
+      }
+    expect(urls.map((url) => new URL(url).host)).toEqual(Array.from({ length: 3 }, () => receiver.address));
+    const sent = async (url = '') => (await fetch(url, { method: 'POST', body: '{}' })).status;
+    const statuses: number[] = [];
+    for (let count = 0; count < 16; count += 1) statuses.push(await sent(urls[0]));
+    expect(statuses.filter((status) => status === 200)).toHaveLength(14);
+    expect(statuses.filter((status) => status === 500)).toHaveLength(2);
+    expect(await sent(urls[2])).toBe(410);
+    // Once more by the same process, and after a restart.
+    expect(await openDemoReceiver(log)).toBeUndefined();
+    const { address } = receiver;
+    await receiver.close();
+    receiver = await receiverOf(log);
+    expect(receiver.address).toBe(address);
   });
 
   it('is refused as incomplete when its creation was interrupted', async () => {
