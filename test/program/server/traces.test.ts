@@ -1,9 +1,7 @@
-import { EventEmitter, once } from 'node:events';
-import { createServer, type IncomingHttpHeaders } from 'node:http';
-import { type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { openLog } from '../../../src/engines/embedded/log/open-log';
 import { type RecordedEvent } from '../../../src/kernel/event';
+import { CLIENT_SPAN, Collector } from '../../support/collector';
 import {
   ADVERTISER,
   folderWithNetwork,
@@ -16,76 +14,6 @@ import {
 import { eventsOf } from '../../support/temporary-log';
 import { saleOf, STATES, TOKENS, WITH_SALES } from '../sales';
 
-interface SentSpan {
-  readonly traceId: string;
-  readonly spanId: string;
-  readonly parentSpanId?: string;
-  readonly name: string;
-  readonly attributes: readonly { readonly key: string; readonly value: Readonly<Record<string, unknown>> }[];
-  readonly status: { readonly code?: number };
-}
-
-interface Sent {
-  readonly resourceSpans: readonly {
-    readonly scopeSpans: readonly { readonly spans: readonly SentSpan[] }[];
-  }[];
-}
-
-/** An OTLP/HTTP collector at `/v1/traces`, and a receiver of messages at any other path. */
-class Collector extends EventEmitter {
-  readonly spans: SentSpan[] = [];
-  readonly bodies: string[] = [];
-  readonly delivered: IncomingHttpHeaders[] = [];
-  private readonly server = createServer((request, response) => {
-    const parts: Buffer[] = [];
-    request.on('data', (part: Buffer) => parts.push(part));
-    request.on('end', () => {
-      response.writeHead(200, { 'content-type': 'application/json' }).end('{}');
-      if (request.url !== '/v1/traces') {
-        this.delivered.push(request.headers);
-        return;
-      }
-      const body = Buffer.concat(parts).toString();
-      this.bodies.push(body);
-      const { resourceSpans } = JSON.parse(body) as Sent;
-      for (const { scopeSpans } of resourceSpans)
-        for (const { spans } of scopeSpans) this.spans.push(...spans);
-      this.emit('spans');
-    });
-  });
-
-  async listen(): Promise<number> {
-    this.server.listen(0, '127.0.0.1');
-    await once(this.server, 'listening');
-    return (this.server.address() as AddressInfo).port;
-  }
-
-  /** The spans of a trace with a name, once there are so many of them. */
-  async find(traceId: string, name: string, count: number): Promise<readonly SentSpan[]> {
-    for (;;) {
-      const found = this.spans.filter((span) => span.traceId === traceId && span.name === name);
-      if (found.length >= count) return found;
-      await once(this, 'spans');
-    }
-  }
-
-  parentOf(span: SentSpan): SentSpan | undefined {
-    return this.spans.find(({ spanId }) => spanId === span.parentSpanId);
-  }
-
-  /** A span, its parent, the parent of that, up to what a client has sent. */
-  chainOf(span: SentSpan): readonly string[] {
-    const parent = this.parentOf(span);
-    const others = parent === undefined ? [span.parentSpanId ?? 'nobody'] : this.chainOf(parent);
-    return [span.name, ...others];
-  }
-
-  close(): void {
-    this.server.close();
-    this.server.closeAllConnections();
-  }
-}
-
 const PRODUCT = {
   sourceProductId: 'p1',
   name: 'Lamp',
@@ -96,7 +24,6 @@ const PRODUCT = {
   categories: [{ id: '1' }],
 };
 
-const CLIENT_SPAN = 'b2'.repeat(8);
 const traceOf = (digit: string): string => digit.repeat(32);
 const REPORT = 'POST /1.0/conversions/transactions';
 
@@ -201,6 +128,11 @@ describe('traces (decisions X133)', () => {
       ...['append', 'ProductsController.post', 'POST /1.0/products'],
       CLIENT_SPAN,
     ]);
+  });
+
+  test('are sent as OTLP describes it', () => {
+    expect(collector.spans.length).toBeGreaterThan(0);
+    expect(collector.faults).toEqual([]);
   });
 
   test('contain neither tokens, nor addresses of receivers, nor what was posted, and receivers learn nothing of them', async () => {
