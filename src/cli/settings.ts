@@ -183,7 +183,7 @@ function flagsOf(command: Command): SettingFlags {
 type OpenOptions = Partial<Pick<EngineSettings, 'threads' | 'importing'>>;
 
 /**
- * Opens the configured engines for `work`; says so if the log is empty. What a command does that is listed in `ACTIONS`
+ * Opens the configured engines for `work`; reports an empty log. What a command does that is listed in `ACTIONS`
  * is recorded, where it changes neither log nor store from when it calls `begin`; the log of any other refuses to
  * append, unless it is imported.
  */

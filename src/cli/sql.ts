@@ -78,14 +78,19 @@ async function partsOf({ log, store, deliveries }: Engines, dataDir: string): Pr
   return { dataDir, log, store, deliveries, directory: growingDirectory(log) };
 }
 
-interface Wanted {
+interface AnswerOutput {
   readonly format: TextFormat | 'parquet';
   readonly out?: string | undefined;
 }
 
 type Ask = (statement: string, signal: AbortSignal) => Promise<void>;
 
-function asking(session: SqlSession, snapshot: SnapshotParts, parts: CliParts, { format, out }: Wanted): Ask {
+function asking(
+  session: SqlSession,
+  snapshot: SnapshotParts,
+  parts: CliParts,
+  { format, out }: AnswerOutput,
+): Ask {
   const { stdout, stderr } = parts;
   return async (statement, signal) => {
     const stopSignal = (): AbortSignal => signal;
@@ -126,7 +131,7 @@ function asOfLine({ asOf }: SqlSession): string {
 /** How often it is looked at how much memory is used: some 50 MB more can be by then (ms). */
 const WATCH_MS = 20;
 
-/** With the limits of statements over HTTP; says as of which position before it answers. Its messages have no paths. */
+/** With the limits of statements over HTTP; prints the position before it answers. Its messages have no paths. */
 async function answerLimited(parts: CliParts, snapshot: SnapshotParts): Promise<void> {
   const { stdin, stdout, stderr, stopSignal } = parts;
   const { SqlSession: Session } = await import('../operations/sql/sql.js');

@@ -15,7 +15,7 @@ import { Clock } from '../runtime/clock';
 import { httpFaults } from '../wire/api/errors';
 import { CONTENT_TYPES } from '../wire/api/format';
 import { SCRIPT, STYLE } from './assets';
-import { type Action, type Asked, type Page, pageAddress, type Section } from './content';
+import { type PageAction, type Asked, type ConsolePage, pageAddress, type Section } from './content';
 import { filled, Operator, Refused } from './operator';
 import { MENU, PAGES } from './pages';
 import { loginText, messageText, pageText, type Said, sectionText } from './render';
@@ -219,7 +219,12 @@ class ConsoleController implements nest.OnModuleDestroy {
     return new Operator(fastify.inject.bind(fastify), token, gone);
   }
 
-  private async *news(page: Page, visit: Visit, asked: Asked, signal: AbortSignal): AsyncGenerator<string> {
+  private async *news(
+    page: ConsolePage,
+    visit: Visit,
+    asked: Asked,
+    signal: AbortSignal,
+  ): AsyncGenerator<string> {
     const sent = new Map<string, string>();
     let last = this.clock.monotonic();
     while (!signal.aborted) {
@@ -283,7 +288,7 @@ class ConsoleController implements nest.OnModuleDestroy {
     return origin === undefined || own.includes(origin);
   }
 
-  private frameOf({ name }: Page, asked: Asked, { cookie }: Visit) {
+  private frameOf({ name }: ConsolePage, asked: Asked, { cookie }: Visit) {
     return { base: this.base, here: pageAddress(name, asked), formKey: this.sessions.formKey(cookie) };
   }
 
@@ -314,12 +319,12 @@ function nameIn({ params }: FastifyRequest): string {
   return Object.values(params as Readonly<Record<string, string>>)[0] ?? '';
 }
 
-function pageNamed(name: string): Page | undefined {
+function pageNamed(name: string): ConsolePage | undefined {
   return PAGES.find((page) => page.name === name);
 }
 
 /** Does what a form asks for. */
-async function done(action: Action, operator: Operator, posted: Asked): Promise<Said> {
+async function done(action: PageAction, operator: Operator, posted: Asked): Promise<Said> {
   const { method = 'POST', path, keys = [], body } = action;
   const sent = Object.fromEntries([...keys, 'reason'].map((name) => [name, posted[name]]));
   try {
@@ -333,7 +338,7 @@ async function done(action: Action, operator: Operator, posted: Asked): Promise<
 
 /** Raises `Refused` if the session's token is no longer valid. */
 async function settled(
-  { fields = [], sections }: Page,
+  { fields = [], sections }: ConsolePage,
   operator: Operator,
   asked: Asked,
   liveOnly = false,

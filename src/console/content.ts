@@ -19,7 +19,7 @@ export interface Value {
 export type Cell = Value | string | number | boolean | null | undefined;
 
 /** What a person fills in. Without `choices` it is a line of text. */
-export interface Field {
+export interface FormField {
   readonly name: string;
   readonly label: string;
   readonly value?: string | undefined;
@@ -32,11 +32,11 @@ export interface Field {
 }
 
 /** A change that a page offers: the operation below `/ops/1.0` that makes it. */
-export interface Action {
+export interface PageAction {
   readonly label: string;
   /** What it does, for whoever is about to confirm it. */
   readonly explains?: string;
-  readonly fields?: readonly Field[];
+  readonly fields?: readonly FormField[];
   /** It takes effect for others at once: a reason is required. */
   readonly isGrave?: true;
   readonly method?: 'DELETE';
@@ -50,16 +50,16 @@ export interface Action {
 }
 
 /** By the name that forms post. */
-export type Actions = Readonly<Record<string, Action>>;
+export type Actions = Readonly<Record<string, PageAction>>;
 
 /** A form of an action; `known` is posted with what is filled in. */
-export interface Form extends Pick<Action, 'explains' | 'fields' | 'isGrave' | 'label'> {
+export interface Form extends Pick<PageAction, 'explains' | 'fields' | 'isGrave' | 'label'> {
   readonly is: 'form';
   readonly action: string;
-  readonly known: Keys;
+  readonly known: AddressKeys;
 }
 
-export interface Table {
+export interface TableBody {
   readonly is: 'table';
   readonly columns: readonly string[];
   readonly rows: readonly (readonly (Cell | Form)[])[];
@@ -69,7 +69,7 @@ export interface Table {
 
 export type Body =
   | Form
-  | Table
+  | TableBody
   | { readonly is: 'facts'; readonly facts: readonly (readonly [name: string, value: Cell])[] }
   | { readonly is: 'links'; readonly links: readonly Value[] }
   /** Values by time (ms), drawn as steps. */
@@ -91,14 +91,14 @@ interface PendingSection extends Omit<Section, 'bodies'> {
 /** The keys of a page's address, or the fields of a form, by name. */
 export type Asked = Readonly<Record<string, string | undefined>>;
 
-type Keys = Readonly<Record<string, string | number | undefined>>;
+type AddressKeys = Readonly<Record<string, string | number | undefined>>;
 
-export interface Page {
+export interface ConsolePage {
   /** The last segment of its address. */
   readonly name: string;
   readonly title: string;
   /** The form at its top. Without those that are required, the page has no sections. */
-  readonly fields?: readonly Field[];
+  readonly fields?: readonly FormField[];
   readonly sections: (operator: Operator, asked: Asked) => readonly PendingSection[];
   readonly actions?: Actions;
 }
@@ -108,7 +108,7 @@ type None = false | undefined | '' | 0;
 
 export type Bodies = Body | None | readonly (Body | None)[];
 
-/** A part of a page that is read on its own: if that fails, it says why, and the others are there. */
+/** A part of a page that is read on its own: if that fails, it shows the reason, and the others are there. */
 export function section(
   id: string,
   title: string,
@@ -160,7 +160,7 @@ export function table<Row>(
   none: string,
   columns: Columns<Row>,
   asked: Asked = {},
-): Table {
+): TableBody {
   const cells = Object.values(columns);
   return {
     is: 'table',
@@ -188,24 +188,24 @@ export function action(
   path: string,
   keys: readonly string[],
   done: string,
-  more: Omit<Action, 'done' | 'keys' | 'label' | 'path'> = {},
-): Action {
+  more: Omit<PageAction, 'done' | 'keys' | 'label' | 'path'> = {},
+): PageAction {
   return { label, path, keys, done, ...more };
 }
 
 export function form<All extends Actions>(
   actions: All,
   name: string & keyof All,
-  known: Keys,
-  others: readonly Field[] = [],
+  known: AddressKeys,
+  others: readonly FormField[] = [],
 ): Form {
-  const { label, explains, fields = [], isGrave } = actions[name] as Action;
+  const { label, explains, fields = [], isGrave } = actions[name] as PageAction;
   const shown = defined({ label, explains, fields: [...others, ...fields], isGrave });
   return { is: 'form', action: name, ...shown, known };
 }
 
 /** The address of a page with its keys. */
-export function pageAddress(name: string, keys: Keys = {}): string {
+export function pageAddress(name: string, keys: AddressKeys = {}): string {
   const given = Object.entries(keys).flatMap(([key, value]) =>
     value === undefined || value === '' ? [] : [[key, String(value)] as const],
   );
@@ -213,16 +213,16 @@ export function pageAddress(name: string, keys: Keys = {}): string {
 }
 
 /** A value that leads to another page. */
-export function linked(text: string | number, name: string, keys?: Keys): Value {
+export function linked(text: string | number, name: string, keys?: AddressKeys): Value {
   return { text: String(text), to: pageAddress(name, keys) };
 }
 
-export const line = (name: string, label: string): Field => ({ name, label });
+export const line = (name: string, label: string): FormField => ({ name, label });
 export const required = (name: string, label: string) => ({ name, label, isRequired: true }) as const;
-export const several = (name: string, label: string): Field => ({ name, label, isList: true });
+export const several = (name: string, label: string): FormField => ({ name, label, isList: true });
 
 /** One of some words, or any of them. */
-export function choice(name: string, label: string, words: readonly string[], any = 'any'): Field {
+export function choice(name: string, label: string, words: readonly string[], any = 'any'): FormField {
   return { name, label, choices: [['', any], ...words.map((word) => [word, word] as const)] };
 }
 
@@ -241,7 +241,7 @@ const TONES: readonly (readonly [Tone, readonly string[]])[] = [
   ['quiet', ['cancelled', 'old']],
 ];
 
-/** A state in its tone; `shown` says more of it. */
+/** A state in its tone; `shown` has more details. */
 export function state(is: string, shown = is): Value {
   const [tone] = TONES.find(([, words]) => words.includes(is)) ?? [];
   return { text: shown, ...(tone === undefined ? {} : { tone }) };

@@ -1,6 +1,6 @@
 import { type AnswerOf, type Kind } from '../wire/record/record';
 import * as ui from './content';
-import { type Answering, type Keys, type Operator } from './operator';
+import { type AnsweredOperation, type OperationKeys, type Operator } from './operator';
 
 /** Items on a page. */
 const SIZE = 100;
@@ -8,10 +8,10 @@ const SIZE = 100;
 /** How lists of the API are continued: the keys of a page, and those of the next one, if there is one. */
 interface Paging {
   readonly keys: (asked: ui.Asked) => ui.Asked;
-  readonly next: (asked: ui.Asked, read: Read) => ui.Asked | undefined;
+  readonly next: (asked: ui.Asked, read: PageOfRows) => ui.Asked | undefined;
 }
 
-interface Read {
+interface PageOfRows {
   readonly rows: readonly unknown[];
   readonly total: number | undefined;
   readonly next: string | undefined;
@@ -42,10 +42,10 @@ const PAGINGS = {
 } as const satisfies Readonly<Record<string, Paging>>;
 
 /** How an answer is shown: the fields of the page are keys of the operation. */
-interface List<K extends Kind, Row> extends Pick<ui.Page, 'actions' | 'fields'> {
+interface ShownList<K extends Kind, Row> extends Pick<ui.ConsolePage, 'actions' | 'fields'> {
   /** `none` is shown without rows. */
   readonly page: readonly [name: string, title: string, caption: string, none: string];
-  readonly from: readonly [operation: Answering<K>, path: string, paging: keyof typeof PAGINGS];
+  readonly from: readonly [operation: AnsweredOperation<K>, path: string, paging: keyof typeof PAGINGS];
   /** Further keys. */
   readonly keys?: ui.Asked;
   readonly rows: (answer: AnswerOf<K>) => readonly Row[];
@@ -55,23 +55,23 @@ interface List<K extends Kind, Row> extends Pick<ui.Page, 'actions' | 'fields'> 
   readonly isLive?: true;
 }
 
-export interface ListPage extends ui.Page {
+export interface ListPage extends ui.ConsolePage {
   /** The list with other keys, as a part of another page. */
   readonly part: (operator: Operator, keys: ui.Asked) => Promise<ui.Body>;
 }
 
 /** A list of the API as a page. */
-export function listPage<K extends Kind, Row>(list: List<K, Row>): ListPage {
+export function listPage<K extends Kind, Row>(list: ShownList<K, Row>): ListPage {
   const [name, title, caption, none] = list.page;
   const [operation, path, paged] = list.from;
   const { fields = [], actions = {}, columns } = list;
   const paging: Paging = PAGINGS[paged];
   const read = async (operator: Operator, asked: ui.Asked, page: ui.Asked) => {
-    const keys = fields.map(({ name: key, isList }): readonly [string, Keys[string]] => {
+    const keys = fields.map(({ name: key, isList }): readonly [string, OperationKeys[string]] => {
       const value = asked[key];
       return [key, isList === true ? value?.split(',') : value];
     });
-    const sent: Keys = { ...Object.fromEntries(keys), ...list.keys, ...page };
+    const sent: OperationKeys = { ...Object.fromEntries(keys), ...list.keys, ...page };
     const { answer, ...found } = await operator.page(operation, path, sent);
     return { ...found, rows: list.rows(answer) };
   };

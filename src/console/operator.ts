@@ -14,10 +14,12 @@ export class Refused extends Error {
   }
 }
 
-export type Keys = Readonly<Record<string, string | number | boolean | readonly string[] | undefined>>;
+export type OperationKeys = Readonly<
+  Record<string, string | number | boolean | readonly string[] | undefined>
+>;
 
 /** An operation that answers something: the table of its answer is the type of what is read. */
-export interface Answering<K extends Kind> {
+export interface AnsweredOperation<K extends Kind> {
   readonly answer: Shape<K>;
 }
 
@@ -37,12 +39,16 @@ export class Operator {
   ) {}
 
   /** The answer of an operation. Raises `Refused`. */
-  async get<K extends Kind>(operation: Answering<K>, path: string, keys: Keys = {}): Promise<AnswerOf<K>> {
+  async get<K extends Kind>(
+    operation: AnsweredOperation<K>,
+    path: string,
+    keys: OperationKeys = {},
+  ): Promise<AnswerOf<K>> {
     return (await this.page(operation, path, keys)).answer;
   }
 
   /** The answer, of how many items it is a page, and the cursor of the next one. Raises `Refused`. */
-  async page<K extends Kind>(_operation: Answering<K>, path: string, keys: Keys = {}) {
+  async page<K extends Kind>(_operation: AnsweredOperation<K>, path: string, keys: OperationKeys = {}) {
     const { payload, headers } = await this.call('GET', path, keys);
     const { 'x-total-count': total, 'x-next-cursor': next } = headers;
     const answer = JSON.parse(payload) as AnswerOf<K>;
@@ -55,7 +61,7 @@ export class Operator {
   }
 
   /** The lines of an answer, each JSON. Raises `Refused`. */
-  async lines<Line>(path: string, keys: Keys = {}): Promise<readonly Line[]> {
+  async lines<Line>(path: string, keys: OperationKeys = {}): Promise<readonly Line[]> {
     const { payload } = await this.call('GET', path, keys);
     const lines = payload.split('\n').filter((line) => line !== '');
     return lines.map((line) => JSON.parse(line) as Line);
@@ -69,7 +75,7 @@ export class Operator {
       values,
       keys,
       body,
-    }: { readonly values: Keys; readonly keys: Keys; readonly body?: object | undefined },
+    }: { readonly values: OperationKeys; readonly keys: OperationKeys; readonly body?: object | undefined },
   ): Promise<void> {
     await this.call(method, filled(path, values, segment), keys, body);
   }
@@ -88,7 +94,7 @@ export class Operator {
     return text;
   }
 
-  private async call(method: 'DELETE' | 'GET' | 'POST', path: string, keys: Keys, body?: object) {
+  private async call(method: 'DELETE' | 'GET' | 'POST', path: string, keys: OperationKeys, body?: object) {
     const type = body === undefined ? {} : { 'content-type': 'application/json; charset=utf-8' };
     const answer = await this.answered({
       payloadAsStream: true,
@@ -102,7 +108,7 @@ export class Operator {
       ...(body === undefined ? {} : { payload: JSON.stringify(body) }),
     });
     const payload = await this.textOf(answer.stream(), path);
-    // A server that is not ready says why.
+    // A server that is not ready answers with the reason.
     if (answer.statusCode >= 400 && path !== '/health/ready')
       throw new Refused(answer.statusCode, messageIn(payload));
     return { payload, headers: answer.headers };
@@ -141,7 +147,7 @@ export const TOO_LARGE = 413;
 const PLACEHOLDER = /:([a-z]\w*)/gi;
 
 /** A path or text with values in place of `:name`. */
-export function filled(text: string, values: Keys, written = (value: string) => value): string {
+export function filled(text: string, values: OperationKeys, written = (value: string) => value): string {
   return text.replace(PLACEHOLDER, (_, name: string) => written(String(values[name] ?? '')));
 }
 
@@ -156,7 +162,7 @@ function segment(value: string): string {
 const encoded = (text: string): string => encodeURIComponent(text.toWellFormed());
 
 /** The path with its keys, in the notation of the API: `/ops/1.0/log;type=ProductListed;limit=3`. */
-function addressOf(path: string, keys: Keys): string {
+function addressOf(path: string, keys: OperationKeys): string {
   const inPath = new Set([...path.matchAll(PLACEHOLDER)].map(([, name]) => name));
   const written = Object.entries(keys).map(([name, value]) => {
     const values = [value ?? ''].flat().filter((one) => one !== '');

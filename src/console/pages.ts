@@ -1,4 +1,4 @@
-import { type Page } from './content';
+import { type ConsolePage } from './content';
 import * as catalogue from './pages/catalogue';
 import * as log from './pages/log';
 import * as notifications from './pages/notifications';
@@ -10,7 +10,7 @@ const { messages, receivers, subscriptions, message } = notifications;
 const { overview, readModels, parked, pasts, tokens, actions, readModel } = system;
 
 /** The pages of the menu, by groups. */
-export const MENU: Readonly<Record<string, readonly Page[]>> = {
+export const MENU: Readonly<Record<string, readonly ConsolePage[]>> = {
   System: [overview, readModels, parked, log.log, log.history],
   Catalogue: [feeds, sources, products, vouchers, why],
   Orders: [transactions, claims],
@@ -20,7 +20,7 @@ export const MENU: Readonly<Record<string, readonly Page[]>> = {
 };
 
 /** All pages: those that are not in the menu are linked to. */
-export const PAGES: readonly Page[] = [
+export const PAGES: readonly ConsolePage[] = [
   ...Object.values(MENU).flat(),
   ...[readModel, log.event, log.document, log.find, loads, load, mappings, claim, message],
 ];

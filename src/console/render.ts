@@ -10,7 +10,7 @@ interface Frame {
   readonly formKey: string;
 }
 
-type Named = Pick<ui.Page, 'name' | 'title'>;
+type Named = Pick<ui.ConsolePage, 'name' | 'title'>;
 
 /** What has just been done, or why not. */
 export interface Said {
@@ -18,8 +18,8 @@ export interface Said {
   readonly text: string;
 }
 
-interface Shown extends Frame {
-  readonly page: Named & Pick<ui.Page, 'fields'>;
+interface WholePage extends Frame {
+  readonly page: Named & Pick<ui.ConsolePage, 'fields'>;
   /** Pages by groups. */
   readonly menu: Readonly<Record<string, readonly Named[]>>;
   readonly asked: ui.Asked;
@@ -28,7 +28,7 @@ interface Shown extends Frame {
 }
 
 /** A whole page. */
-export function pageText({ page, menu, asked, sections, said, ...frame }: Shown): string {
+export function pageText({ page, menu, asked, sections, said, ...frame }: WholePage): string {
   const { base, formKey } = frame;
   const link = ({ name, title }: Named) =>
     markup`<li><a href="${base}/${name}" ${name === page.name && new Html('aria-current="page"')}>${title}</a></li>`;
@@ -80,7 +80,7 @@ ${problem !== undefined && markup`<p role="alert" class="said bad">${problem}</p
   );
 }
 
-/** A page that only says something. */
+/** A page with a message only. */
 export function messageText(base: string, title: string, text: string): string {
   const link = markup`<a href="${base}/overview">Overview</a>`;
   return document(
@@ -149,7 +149,7 @@ function bodyPiece(body: ui.Body, frame: Frame): Html {
   }
 }
 
-function tablePiece({ columns, rows, none }: ui.Table, frame: Frame): Html {
+function tablePiece({ columns, rows, none }: ui.TableBody, frame: Frame): Html {
   if (rows.length === 0) return markup`<p class="quiet">${none}</p>`;
   const numeric = columns.map(
     (_, at) => rows.some((row) => typeof row[at] === 'number') && new Html('class="number"'),
@@ -189,7 +189,7 @@ function textPiece(text: string): Piece {
   return markup`${before}<time datetime="${found}">${`${day} ${time}`.trim()}</time>${after !== '' && textPiece(after)}`;
 }
 
-const REASON: ui.Field = { name: 'reason', label: 'Reason, for the list of actions' };
+const REASON: ui.FormField = { name: 'reason', label: 'Reason, for the list of actions' };
 
 /** Folded: whoever opens it sees what will be done, and confirms it by its button. */
 function formPiece(form: ui.Form, { base, here, formKey }: Frame): Html {
@@ -203,7 +203,7 @@ ${explains !== undefined && markup`<p>${explains}</p>`}${[...fields, reason].map
 </form></details>`;
 }
 
-function fieldPiece({ name, label, value, choices, isLong, isRequired }: ui.Field): Html {
+function fieldPiece({ name, label, value, choices, isLong, isRequired }: ui.FormField): Html {
   const attributes = markup`name="${name}" ${isRequired === true && new Html('required')}`;
   const option = ([one, text]: readonly [string, string]) =>
     markup`<option value="${one}" ${one === value && new Html('selected')}>${text}</option>`;

@@ -46,7 +46,7 @@ export class Sessions {
 }
 
 const MINUTE = 60_000;
-/** Failed logins a minute of one address, and addresses that are told apart. */
+/** Failed logins a minute of one address, and addresses that are distinguished. */
 const MOST_FAILED = 10;
 const MOST_ADDRESSES = 10_000;
 

@@ -66,12 +66,12 @@ export function isAction(name: string): name is ActionName {
 }
 
 /** Who: the user of the shell, or the holder of a token, by its fingerprint. */
-export type Operator =
+export type ActionAuthor =
   { readonly user: string } | { readonly token: string; readonly organisationId: number };
 
 export interface Action {
   readonly name: ActionName;
-  readonly by: Operator;
+  readonly by: ActionAuthor;
   readonly reason?: string | undefined;
   /** What it was asked for: arguments and options by their names. */
   readonly asked: Readonly<Record<string, string>>;
@@ -83,7 +83,7 @@ type ActionEvent =
       'OperatorActed',
       {
         readonly action: string;
-        readonly by: Operator;
+        readonly by: ActionAuthor;
         readonly reason?: string;
         readonly asked: Readonly<Record<string, string>>;
       }
@@ -235,7 +235,7 @@ export interface ListedAction {
   readonly number: number;
   readonly time: string;
   readonly action: string;
-  readonly by: Operator;
+  readonly by: ActionAuthor;
   readonly reason?: string;
   readonly asked: Readonly<Record<string, string>>;
   /** `unfinished`: it is in progress, or its process was killed. */
@@ -278,6 +278,6 @@ export async function listActions(
 }
 
 /** Who, as it is listed: `user alice`, `token 0123456789ab of organisation 9`. */
-export function operatorText(by: Operator): string {
+export function operatorText(by: ActionAuthor): string {
   return 'user' in by ? `user ${by.user}` : `token ${by.token} of organisation ${by.organisationId}`;
 }

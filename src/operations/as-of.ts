@@ -66,7 +66,7 @@ export async function rebuildAsOf(
   return await buildAsOf(log, store, projections, { ...wanted, name, find }, { ...parts, code });
 }
 
-function isAsked(begun: AsOf, { time, since = time }: Asked): boolean {
+function isAsked(begun: AsOf, { time, since = time }: AskedMoment): boolean {
   return time !== undefined && since !== undefined && since <= begun.time && begun.time <= time;
 }
 
@@ -83,14 +83,14 @@ function chosen(name: string): readonly (typeof PROJECTIONS)[number][] {
   return PROJECTIONS.filter((one) => own.includes(one) || others.includes(one.collection.name));
 }
 
-interface Asked {
+interface AskedMoment {
   readonly time?: string;
   readonly position?: Position;
   /** Of a day that is not over, whose end is the present: its first instant. */
   readonly since?: string;
 }
 
-function momentIn({ at, position }: Pick<AsOfRequest, 'at' | 'position'>, clock: Clock): Asked {
+function momentIn({ at, position }: Pick<AsOfRequest, 'at' | 'position'>, clock: Clock): AskedMoment {
   if ((at === undefined) === (position === undefined))
     throw new UsageError('expected either a time or a position: as of when?');
   if (position !== undefined) {
@@ -116,7 +116,7 @@ function momentIn({ at, position }: Pick<AsOfRequest, 'at' | 'position'>, clock:
  */
 async function momentOf(
   log: EventLog,
-  { time, position }: Asked,
+  { time, position }: AskedMoment,
   signal: AbortSignal | undefined,
 ): Promise<Pick<AsOf, 'position' | 'time'>> {
   let found: Position | undefined;

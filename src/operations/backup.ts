@@ -123,7 +123,7 @@ async function requireOwnFolder(to: string, before: Backup | undefined): Promise
     throw new CommandError(`${to}: expected an empty folder, or one with a backup to continue`);
 }
 
-/** Each file that a backup names is as it says: all are read. */
+/** Verifies each file that a backup names, by reading it. */
 async function requireIntact(
   folder: string,
   { log, deliveries, key }: Backup,

@@ -333,7 +333,7 @@ export interface ImportOptions extends Omit<CopyOptions, 'beforeAppends'> {
 }
 
 interface FilesOptions extends ImportOptions {
-  /** What the mark says. */
+  /** The content of the mark. */
   readonly origin: ImportOrigin;
   /** Called before the mark is removed. */
   readonly beforeEnd?: () => Promise<void>;

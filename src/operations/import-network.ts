@@ -53,11 +53,11 @@ export function planNetwork(
   json: unknown,
   { at, prune = false }: Pick<PlanOptions, 'at' | 'prune'>,
 ): NetworkImport {
-  const present = networkOf(directory);
-  const network = readNetwork(json, prune ? networkOf(new Directory()) : present);
+  const existing = networkOf(directory);
+  const network = readNetwork(json, prune ? networkOf(new Directory()) : existing);
   const tokens = tokensFor(network, at);
-  const target = isPosted(json) && json['tokens'] === undefined ? withTokensOf(present, network) : network;
-  const removals = prune ? removalsOf(present, target, at) : [];
+  const target = isPosted(json) && json['tokens'] === undefined ? withTokensOf(existing, network) : network;
+  const removals = prune ? removalsOf(existing, target, at) : [];
   return { facts: [...networkFacts(network, at), ...tokens.keys(), ...removals], tokens };
 }
 

@@ -36,8 +36,8 @@ export async function whyProduct(
   const feed = parts.directory.feed(feedId);
   if (feed === undefined) throw new NothingThere(`feed ${feedId}: expected the id of a feed`);
   const who = { asker: 'operator', viewer: viewerOf(parts.directory, viewer) } as const;
-  const seen = await productVisibility(parts, { feed, sourceProductId }, who, query);
-  return await withReadModel(seen, parts, products, offerId(feedId, sourceProductId));
+  const visibility = await productVisibility(parts, { feed, sourceProductId }, who, query);
+  return await withReadModel(visibility, parts, products, offerId(feedId, sourceProductId));
 }
 
 /** Raises `NothingThere`. */

@@ -1,7 +1,7 @@
 import { ModulesContainer } from '@nestjs/core';
 import { type Command } from 'commander';
 import { commandsOf } from '../../src/cli/run-cli';
-import { type Action, type Body } from '../../src/console/content';
+import { type PageAction, type Body } from '../../src/console/content';
 import { PAGES } from '../../src/console/pages';
 import { ACTIONS, type ActionName, GRAVE } from '../../src/operations/actions';
 import { SYSTEM_CLOCK } from '../../src/runtime/clock';
@@ -147,9 +147,9 @@ describe('what operators do (decisions X124, X130, X134)', () => {
   });
 
   /** Actions of the console by the operation that they ask for. */
-  const onPages = (): ReadonlyMap<string, Action> => {
+  const onPages = (): ReadonlyMap<string, PageAction> => {
     const shape = (path: string): string => path.replace(/:\w+/g, ':');
-    const found = PAGES.flatMap(({ actions = {} }) => Object.values<Action>(actions)).map((action) => {
+    const found = PAGES.flatMap(({ actions = {} }) => Object.values<PageAction>(actions)).map((action) => {
       const { method = 'POST', path } = action;
       const [operation] = operations().filter(
         (one) => one.method === method && shape(one.path) === shape(path),

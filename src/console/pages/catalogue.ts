@@ -108,7 +108,7 @@ const LOAD_ACTIONS = {
   }),
 };
 
-export const load: ui.Page = {
+export const load: ui.ConsolePage = {
   ...{ name: 'load', title: 'Load', actions: LOAD_ACTIONS },
   fields: [ui.required('fid', 'Feed'), ui.required('id', 'Id of the load or deletion')],
   sections: (operator, asked) => [
@@ -174,7 +174,7 @@ const MAPPING_ACTIONS = {
   }),
 };
 
-export const mappings: ui.Page = {
+export const mappings: ui.ConsolePage = {
   ...{ name: 'mappings', title: 'Mappings', actions: MAPPING_ACTIONS },
   fields: [ui.required('fid', 'Feed'), ui.choice('state', 'State', ['mapped', 'unmapped'])],
   sections: (operator, { fid, state: wanted }) => [
@@ -308,7 +308,7 @@ const DECISIONS = {
   ),
 };
 
-export const claim: ui.Page = {
+export const claim: ui.ConsolePage = {
   ...{ name: 'claim', title: 'Decide a claim', actions: DECISIONS },
   fields: [ui.required('claimId', 'Id'), ui.required('versionNo', 'Version')],
   sections: (operator, { claimId = '', versionNo = '' }) => [
@@ -326,7 +326,7 @@ const QUESTIONS = {
   delivery: 'was a message sent',
 };
 
-export const why: ui.Page = {
+export const why: ui.ConsolePage = {
   ...{ name: 'why', title: 'Why?' },
   fields: [
     ...[

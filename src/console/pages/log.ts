@@ -47,7 +47,7 @@ function references(data: Readonly<Record<string, unknown>>, feed?: string): rea
 const PATH = '/ops/1.0/log';
 const EVENTS = 50;
 
-export const log: ui.Page = {
+export const log: ui.ConsolePage = {
   ...{ name: 'log', title: 'Event log' },
   fields: [
     ...[ui.line('stream', 'Stream begins with'), ui.line('type', 'Type'), ui.line('since', 'Since')],
@@ -73,7 +73,7 @@ export const log: ui.Page = {
   ],
 };
 
-export const event: ui.Page = {
+export const event: ui.ConsolePage = {
   ...{ name: 'event', title: 'Event' },
   fields: [ui.required('position', 'Position')],
   sections: (operator, { position = '' }) => [
@@ -116,7 +116,7 @@ async function documents(operator: Operator, position: string): Promise<ui.Body>
   });
 }
 
-export const document: ui.Page = {
+export const document: ui.ConsolePage = {
   ...{ name: 'document', title: 'Document of a read model' },
   fields: [ui.required('readModel', 'Read model'), ui.required('id', 'Id')],
   sections: (operator, { readModel = '', id = '' }) => [
@@ -138,7 +138,7 @@ export const document: ui.Page = {
   ],
 };
 
-export const history: ui.Page = {
+export const history: ui.ConsolePage = {
   ...{ name: 'history', title: 'History' },
   fields: [
     { ...ui.required('kind', 'Of a'), choices: KINDS.map((kind) => [kind, kind]) },
@@ -230,7 +230,7 @@ function changesText(changes: object): string {
 }
 
 /** Whatever has an id. */
-export const find: ui.Page = {
+export const find: ui.ConsolePage = {
   ...{ name: 'find', title: 'Find by id' },
   sections: (operator, { id = '' }) => [
     ui.section('found', id, async () => {
@@ -254,7 +254,7 @@ export const find: ui.Page = {
 
 const ROWS = 1_000;
 
-export const sql: ui.Page = {
+export const sql: ui.ConsolePage = {
   ...{ name: 'sql', title: 'SQL' },
   fields: [{ ...ui.required('q', 'Statement that reads, such as SHOW TABLES'), isLong: true }],
   sections: (operator, { q }) => [

@@ -47,7 +47,7 @@ const MESSAGE_ACTIONS = {
   }),
 };
 
-export const message: ui.Page = {
+export const message: ui.ConsolePage = {
   ...{ name: 'message', title: 'Message', actions: MESSAGE_ACTIONS },
   fields: [ui.required('id', 'Id of the message')],
   sections: (operator, { id = '' }) => [ui.section('message', id, () => messageBodies(operator, id), true)],
@@ -97,12 +97,18 @@ const RECEIVER_ACTIONS = {
 };
 
 /** As lists of receivers, or of subscriptions, have it. */
-type Receiver = OutputTotals &
+type ListedReceiver = OutputTotals &
   Partial<OutputReceiver & { readonly disabled: boolean }> &
   Readonly<Record<'receiverId' | 'subscriptionId', string>>;
 
 /** How a receiver is, and why. */
-function receiverState({ disabled, state: is, restingUntil, failingSince, ...one }: Receiver): ui.Value {
+function receiverState({
+  disabled,
+  state: is,
+  restingUntil,
+  failingSince,
+  ...one
+}: ListedReceiver): ui.Value {
   const last = one.lastFailure?.error ?? one.lastFailure?.status ?? 'unknown';
   const failing = failingSince === undefined ? '' : `; failing since ${failingSince}: ${last}`;
   const by =
@@ -114,7 +120,7 @@ function receiverState({ disabled, state: is, restingUntil, failingSince, ...one
   return failing === '' ? ui.state('enabled') : ui.state('retrying', `enabled${failing}`);
 }
 
-const RECEIVER_COLUMNS: ui.Columns<Receiver> = {
+const RECEIVER_COLUMNS: ui.Columns<ListedReceiver> = {
   Receiver: ({ receiverId }) => ui.linked(shortened(receiverId, 8), 'messages', { receiverId }),
   State: receiverState,
   Messages: ({ delivered, dead, failed, attempts }) => ({

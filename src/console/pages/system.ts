@@ -105,7 +105,7 @@ function offered({
   ];
 }
 
-export const readModel: ui.Page = {
+export const readModel: ui.ConsolePage = {
   ...{ name: 'read-model', title: 'Read model', actions: READ_MODEL_ACTIONS },
   fields: [ui.required('name', 'Name')],
   sections: (operator, { name = '' }) => [
@@ -259,7 +259,7 @@ const RECENT = '10';
 /** Of the data folder. */
 const FILES = 12;
 
-export const overview: ui.Page = {
+export const overview: ui.ConsolePage = {
   ...{ name: 'overview', title: 'Overview' },
   sections: (operator) => [
     ui.section('health', 'Health', () => health(operator), true),
@@ -274,13 +274,13 @@ export const overview: ui.Page = {
   ],
 };
 
-type Health = Awaited<ReturnType<Readiness>> & {
+type HealthAnswer = Awaited<ReturnType<Readiness>> & {
   readonly status: string;
   readonly unexpectedFailures: number;
 };
 
 async function health(operator: Operator): Promise<ui.Bodies> {
-  const now = await operator.health<Health>('/health/ready');
+  const now = await operator.health<HealthAnswer>('/health/ready');
   const { status, waiting, behind: seconds = 0, parked: count = 0, unexpectedFailures } = now;
   const { projector, automation, notifier } = now;
   const parts = Object.entries({ ...waiting, projector, automation, notifier });

@@ -396,7 +396,7 @@ export function eventSchemas(): ReadonlyMap<string, object> {
   );
 }
 
-/** Integers are safe integers, which says nothing to readers. */
+/** Integers are safe integers, which readers need not know. */
 function withoutBounds({ jsonSchema }: { readonly jsonSchema: z.core.JSONSchema.BaseSchema }): void {
   if (jsonSchema.type !== 'integer') return;
   delete jsonSchema.minimum;

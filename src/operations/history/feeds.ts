@@ -12,7 +12,7 @@ import { inParallel } from '../../runtime/concurrency';
 import { NothingThere } from '../command-error';
 import {
   advertiserOf,
-  type Changes,
+  type FieldChanges,
   type Folder,
   type HistoryParts,
   integerIn,
@@ -110,7 +110,7 @@ export function feedFolder(
       return { mappings: Object.fromEntries(mappings) };
     };
   };
-  const map = (name: string, categoryId: string | undefined): Changes => {
+  const map = (name: string, categoryId: string | undefined): FieldChanges => {
     const before = mapped.get(name);
     if (categoryId === undefined) mapped.delete(name);
     else mapped.set(name, categoryId);

@@ -9,7 +9,7 @@ import { UsageError } from '../command-error';
 export type Shown = Readonly<Record<string, unknown>>;
 
 /** Names of fields, those within objects with a dot, and their values: absent where there is none. */
-export type Changes = Readonly<Record<string, { readonly before?: unknown; readonly after?: unknown }>>;
+export type FieldChanges = Readonly<Record<string, { readonly before?: unknown; readonly after?: unknown }>>;
 
 /** What an event leads to. */
 export interface HistoryStep {
@@ -19,7 +19,7 @@ export interface HistoryStep {
   /** What a history leaves out, since it is long. */
   readonly rest?: () => Shown;
   /** Of what is left out. */
-  readonly also?: Changes;
+  readonly also?: FieldChanges;
 }
 
 /** Called with the events in order. */
@@ -42,7 +42,7 @@ export function integerIn(name: string, sent: string): number {
   throw new UsageError(`${name}=${sent.slice(0, 100)}: expected its id, an integer`);
 }
 
-/** Of what both may do, if events do not tell who has done it. */
+/** Of what both may do, if events do not record who has done it. */
 export function orOperator(owner: string): string {
   return `${owner} or operator`;
 }

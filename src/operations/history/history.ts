@@ -4,11 +4,11 @@ import { isObject } from '../../kernel/unknown';
 import { asUpperBound, readDate } from '../../wire/date';
 import { NothingThere, UsageError } from '../command-error';
 import { positionIn, timeIn, timeOf } from '../log-events';
-import { type Changes, type Fold, type HistoryParts, type Shown, type HistoryStep } from './folder';
+import { type FieldChanges, type Fold, type HistoryParts, type Shown, type HistoryStep } from './folder';
 import { folderOf, type HistorySubject } from './subjects';
 
 /**
- * What has happened to one thing, from its events: each with who caused it as far as it tells, the state after it, and
+ * What has happened to one thing, from its events: each with who caused it as far as it is recorded, the state after it, and
  * what it has changed (`docs/decisions.md#x109`). Secrets are left out, as of lines of the log.
  */
 
@@ -38,7 +38,7 @@ export interface HistoryEntry extends VersionPoint {
   readonly by: string;
   readonly stream: string;
   readonly revision: number;
-  readonly changes: Changes;
+  readonly changes: FieldChanges;
   /** Absent once it is removed. */
   readonly state?: Shown;
   /** Why the event could not be used: it changes nothing. */
@@ -49,7 +49,7 @@ export interface HistoryEntry extends VersionPoint {
 export interface HistoryDifference {
   readonly from?: VersionPoint;
   readonly to?: VersionPoint;
-  readonly changes: Changes;
+  readonly changes: FieldChanges;
 }
 
 /** The history of a subject, or its state at a point, or what differs between two. Raises `UsageError`. */
@@ -237,8 +237,8 @@ function stepOf(
   }
 }
 
-function changesBetween(before: Shown = {}, after: Shown = {}, path = ''): Changes {
-  const changes: Record<string, Changes[string]> = {};
+function changesBetween(before: Shown = {}, after: Shown = {}, path = ''): FieldChanges {
+  const changes: Record<string, FieldChanges[string]> = {};
   for (const name of new Set([...Object.keys(before), ...Object.keys(after)])) {
     const [was, is] = [before[name], after[name]];
     if (isDeepStrictEqual(was, is)) continue;
@@ -281,7 +281,7 @@ function pointText(point: VersionPoint | undefined): string {
   return `${point.version}  ${point.time ?? 'without time'}  position ${numberOf(point.position)}`;
 }
 
-function* changeLines(changes: Changes): Generator<string> {
+function* changeLines(changes: FieldChanges): Generator<string> {
   for (const [name, { before, after }] of Object.entries(changes))
     yield before === undefined
       ? `   ${name}: ${JSON.stringify(after)}`

@@ -18,7 +18,7 @@ import {
   ACTIONS,
   listActions,
   type ListedAction,
-  type Operator,
+  type ActionAuthor,
   operatorText,
 } from '../actions';
 import { type ProjectedEngines } from '../rebuild';
@@ -49,7 +49,7 @@ export class OperatorActions {
 }
 
 /** An operator, by the fingerprint of the token. */
-export function callerOf({ tokenHash: hash, organisationId }: Caller): Operator {
+export function callerOf({ tokenHash: hash, organisationId }: Caller): ActionAuthor {
   return { token: fingerprintOf({ hash }), organisationId };
 }
 

@@ -120,7 +120,7 @@ export const asOfOperations = operationsById({
   buildAsOf: {
     summary: 'Build read models as of a time',
     description:
-      'Answers once the build has begun: the list says when it is complete, or why it has failed, as when the log has no ' +
+      'Answers once the build has begun: the list reports when it is complete, or why it has failed, as when the log has no ' +
       'event up to that time. Asked again after an interruption, it continues. They are dropped after a day.',
     example: { name: 'january', projection: 'products', at: '2026-01-31T12:00:00Z' },
     answer: BUILT,

@@ -37,7 +37,7 @@ const entry = record(
     by: {
       kind: text(),
       ...optional,
-      description: 'Who has caused it, as far as events tell: system, operator, or an organisation',
+      description: 'Who has caused it, as far as events record it: system, operator, or an organisation',
     },
     stream: { kind: text(), ...optional, description: 'Stream of the event' },
     revision: { kind: integer(), ...optional, description: 'Its revision there' },

@@ -185,8 +185,8 @@ const VERIFICATION = {
 } as const satisfies Shape;
 
 const BEGUN =
-  'Answers once it has begun, in the process that answers, one after the other: the list says how far it is, and why the ' +
-  'last one failed. ';
+  'Answers once it has begun, in the process that answers, one after the other: the list reports its progress, and why ' +
+  'the last one failed. ';
 
 /** Read models (`docs/decisions.md#x122`). */
 export const projectionOperations = operationsById({
@@ -213,7 +213,7 @@ export const projectionOperations = operationsById({
     example: { name: ['vouchers'] },
   },
   verifyProjections: {
-    summary: 'Compare read models with what the log says',
+    summary: 'Compare read models with the log',
     description: `${BEGUN}New generations are built, compared with the live ones at the same position, and dropped.`,
     example: { name: ['vouchers'] },
   },
@@ -240,7 +240,7 @@ export const projectionOperations = operationsById({
   },
 });
 
-type Asked = Pick<Keys<typeof nameKeys>, 'name' | 'reason'> &
+type VerbKeys = Pick<Keys<typeof nameKeys>, 'name' | 'reason'> &
   Partial<Keys<typeof rebuildKeys> & Keys<typeof verifyKeys>>;
 
 type ActionWork = (engines: ProjectedEngines, record: () => Promise<void>) => Promise<unknown>;
@@ -249,7 +249,7 @@ interface Verb {
   readonly action: ActionName;
   readonly operation: OperationText;
   readonly keys: KeyTable;
-  readonly work: (engines: ProjectedEngines, asked: Asked, options: VerbOptions) => Promise<unknown>;
+  readonly work: (engines: ProjectedEngines, asked: VerbKeys, options: VerbOptions) => Promise<unknown>;
   /** It is answered once it has begun. */
   readonly isLong?: true;
 }
@@ -358,8 +358,8 @@ export class ProjectionsController implements OnModuleDestroy {
     });
   }
 
-  /** Does what a verb says, which is recorded. */
-  async act(name: keyof typeof VERBS, caller: Caller, asked: Asked): Promise<Answer> {
+  /** Executes a verb, which is recorded. */
+  async act(name: keyof typeof VERBS, caller: Caller, asked: VerbKeys): Promise<Answer> {
     const { action, work, isLong }: Verb = VERBS[name];
     const { notifyKeep: keepMs, rollbackWithin: retainMs } = this.parts;
     const options = { keepMs, retainMs, signal: this.stop.signal, batchSize: BATCH };
@@ -374,7 +374,7 @@ export class ProjectionsController implements OnModuleDestroy {
    * before is answered; a later failure is noted for the list. What waits when the process stops is not begun.
    */
   private async begin(
-    keys: Asked,
+    keys: VerbKeys,
     act: (work: ActionWork) => Promise<unknown>,
     work: (engines: ProjectedEngines) => Promise<unknown>,
   ): Promise<void> {
@@ -410,7 +410,7 @@ export class ProjectionsController implements OnModuleDestroy {
 /** Each verb as a handler: `POST /ops/1.0/projections/pause;name=…`. */
 for (const name of Object.keys(VERBS) as (keyof typeof VERBS)[]) {
   const { operation, keys } = VERBS[name];
-  const handler = async function (this: ProjectionsController, caller: Caller, asked: Asked) {
+  const handler = async function (this: ProjectionsController, caller: Caller, asked: VerbKeys) {
     return await this.act(name, caller, asked);
   };
   Object.defineProperty(handler, 'name', { value: name });

@@ -13,13 +13,13 @@ export interface Column {
 }
 
 /** What a table and its columns have. */
-export interface Described {
+export interface DescribedTable {
   readonly description: string;
   readonly columns: readonly Pick<Column, 'name' | 'description'>[];
 }
 
 /** A table that is made of JSON. */
-export interface Table extends Described {
+export interface Table extends DescribedTable {
   readonly columns: readonly Column[];
   /** For `json_transform`. */
   readonly structure: object;
@@ -201,7 +201,7 @@ export const EVENT_TABLES: ReadonlyMap<string, Table> = new Map([
 ]);
 
 /** `events`. */
-export const ALL_EVENTS: Described = {
+export const ALL_EVENTS: DescribedTable = {
   description: 'All events',
   columns: [
     ...EVENT_COLUMNS,

@@ -35,7 +35,7 @@ import {
   type Column,
   column,
   columnsOf,
-  type Described,
+  type DescribedTable,
   EVENT_TABLES,
   literal,
   quoted,
@@ -274,7 +274,7 @@ export const MODEL_TABLES: ReadonlyMap<string, ModelTable> = new Map([
 ]);
 
 /** Of each table, by its name in lower case: its name, what it has, and its columns. */
-export const DESCRIPTIONS: ReadonlyMap<string, { readonly name: string; readonly table: Described }> =
+export const DESCRIPTIONS: ReadonlyMap<string, { readonly name: string; readonly table: DescribedTable }> =
   new Map(
     [...EVENT_TABLES, ...MODEL_TABLES, ['events', ALL_EVENTS] as const].map(
       ([name, table]) => [name.toLowerCase(), { name, table }] as const,
