@@ -164,14 +164,16 @@ class OpenApiController {
   private describe(): object {
     const operations = operationsOf(this.modules);
     const { services } = this.parts;
+    const baseUrl = this.parts.baseUrl();
     const described = services.flatMap((service) => {
       const { system, description } = service;
       const own = operations
         .filter(({ path }) => serviceOf(services, path) === service)
         .map((one) => ({ ...one, callers: one.callers.filter((kind) => mayHave(kind, system)) }));
-      return description === undefined ? [] : { system, description, operations: own };
+      const namespace = `${baseUrl}${service.namespace}`;
+      return description === undefined ? [] : { system, description, operations: own, namespace };
     });
-    return openApiDocument(described, this.parts.baseUrl(), this.clock.now());
+    return openApiDocument(described, baseUrl, this.clock.now());
   }
 }
 

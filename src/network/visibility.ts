@@ -27,6 +27,7 @@ export const VISIBILITY = {
     },
     conditions: { kind: listOf(condition, { each: 'condition' }), description: 'Each of them' },
   }),
+  xml: { file: 'Visibility_v1_0.xsd', root: 'visibility' },
 } as const satisfies Shape;
 
 export type Visibility = AnswerOf<typeof VISIBILITY.kind>;

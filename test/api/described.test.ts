@@ -470,7 +470,38 @@ describe('real answers match the description', () => {
   });
 });
 
+/** Contents that an operation posts or answers with success, with the statuses of the latter. */
+function contentsOf({ requestBody, responses }: DescribedOperation) {
+  const answers = Object.entries(responses).flatMap(([status, answer]) =>
+    '$ref' in answer ? [] : [[status, answer.content ?? {}] as const],
+  );
+  return [['body', requestBody?.content ?? {}] as const, ...answers].flatMap(([of, content]) =>
+    Object.entries(content).map(([type, described]) => ({ of, type, ...described })),
+  );
+}
+
+const textOf = (example: unknown): string =>
+  typeof example === 'string' ? example : JSON.stringify(example);
+
 describe('the examples of the description', () => {
+  it('are there for each body, each answer and each required key, and match it (decisions X137)', async () => {
+    const problems: unknown[] = [];
+    for (const operation of described.operations) {
+      const { operationId, parameters } = operation;
+      for (const { name, required, example } of parameters)
+        if (required && example === undefined) problems.push([operationId, name]);
+      for (const { of, type, schema, example } of contentsOf(operation)) {
+        const found =
+          example === undefined ? ['no example'] : await described.problemsIn(textOf(example), type, schema);
+        if (found.length > 0) problems.push([operationId, of, type, ...found]);
+      }
+    }
+    expect(problems).toEqual([]);
+    const posted = described.operation('postVoucher').requestBody?.content['application/json'];
+    const wrong = JSON.stringify({ ...(posted?.example as object), programId: 'x' });
+    expect(await described.problemsIn(wrong, 'application/json', posted?.schema ?? {})).not.toEqual([]);
+  });
+
   it('of posts match the description and are accepted', async () => {
     const examples = described.operations.flatMap((operation) =>
       Object.entries(operation.requestBody?.content ?? {}).map(([type, { schema, example }]) => {
@@ -503,6 +534,8 @@ describe('the examples of the description', () => {
       for (const extension of extensionsOf(operation)) {
         const answer = await ask([id, targetOf(operation, { extension, ...idsFor(operation) })]);
         expect([id, extension, answer.statusCode < 300 ? '' : answer.body]).toEqual([id, extension, '']);
+        const csv = contentsOf(operation).find(({ type }) => type === 'text/csv')?.example;
+        if (extension === 'csv') expect(textOf(csv)).toMatch(answer.body.slice(0, answer.body.indexOf('\n')));
         answers.push([id, extension, answer]);
       }
     }

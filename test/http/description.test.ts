@@ -33,7 +33,8 @@ import { transactionApi } from '../../src/services/transactions/api';
 import { voucherApi } from '../../src/services/vouchers/api';
 import { type Operation } from '../../src/wire/api/openapi-operation';
 import { TestApp } from '../support/app';
-import { type DescribedOperation } from '../support/openapi';
+import { compiledBody, filled, isTemplate, parseTemplate } from '../../src/domain/subscriptions/template';
+import { type DescribedOperation, OpenApiDocument } from '../support/openapi';
 import { SEARCH_KEYS } from '../api/document-tables';
 import { NETWORK } from '../api/network';
 import { RULES } from '../support/openapi-rules';
@@ -110,8 +111,8 @@ describe('the description of the interface (decisions A8)', () => {
   it('has addresses relative to itself, and no dangling references', () => {
     const document = JSON.parse(text) as Document;
     expect(document).toMatchObject({ openapi: '3.1.0', servers: [{ url: '..' }] });
-    // openapi-generator needs an absolute one for the licence.
-    expect(text.split('api.example')).toHaveLength(2);
+    // openapi-generator needs an absolute one for the licence; namespaces of XML are as in answers.
+    expect(text.replaceAll('xmlns=\\"https://api.example/', '').split('api.example')).toHaveLength(2);
     expect(document.info.license.url).toBe('https://api.example/docs');
     const references = [...text.matchAll(/"\$ref":"#\/([^"]*)"/g)].map(([, path = '']) => path.split('/'));
     expect(references.length).toBeGreaterThan(0);
@@ -337,6 +338,77 @@ describe('the description of the interface (decisions A8)', () => {
     for (const path of ['', '/transitions'])
       expect(codes(`/1.0/conversions/transactions/{id}${path}`, 'get')[409]).toContain('CON_550');
   });
+});
+
+describe('examples of faults, and webhooks (decisions X137)', () => {
+  interface Document {
+    readonly webhooks: Readonly<Record<string, { readonly post: DescribedOperation }>>;
+    readonly components: {
+      readonly schemas: Readonly<Record<string, { readonly properties: object }>>;
+      readonly responses: Readonly<
+        Record<string, { description: string; content: Record<string, { examples: object }> }>
+      >;
+      readonly examples: Readonly<
+        Record<string, { readonly summary: string; readonly value: { errors: { code: string }[] } }>
+      >;
+    };
+  }
+
+  let document: Document;
+  let described: OpenApiDocument;
+  beforeAll(async () => {
+    document = (await app.get('/1.0/openapi.json')).json<Document>();
+    described = await OpenApiDocument.of(app);
+  });
+
+  it('each code of an error response has one, which is an error list', async () => {
+    const { responses, examples } = document.components;
+    for (const { summary, value } of Object.values(examples)) {
+      expect(value).toEqual({ errors: [{ code: expect.any(String), message: summary }] });
+      const schema = { $ref: '#/components/schemas/ErrorList' };
+      expect(await described.problemsIn(JSON.stringify(value), 'application/json', schema)).toEqual([]);
+    }
+    const unused = new Set(Object.keys(examples));
+    for (const [name, { description, content }] of Object.entries(responses)) {
+      const listed = [...description.matchAll(/^- `(\w+)`(?: \(\d+\))?: (.*)$/gm)].map(([, code, text]) => [
+        code,
+        text,
+      ]);
+      const references = Object.keys(content['application/json']!.examples);
+      const shown = references.map((one) => [examples[one]!.value.errors[0]!.code, examples[one]!.summary]);
+      expect([name, shown]).toEqual([name, listed]);
+      expect(listed.length).toBeGreaterThan(0);
+      for (const one of references) unused.delete(one);
+    }
+    expect([...unused]).toEqual([]);
+  });
+
+  it.each(Object.values(TOPICS).map((topic) => [topic.subject, topic] as const))(
+    'the messages about a %s are described with their headers, and are as described in every state',
+    async (subject, topic) => {
+      const { operationId, parameters, requestBody } = document.webhooks[`${subject}Message`]!.post;
+      expect(operationId).toBe(`${subject}Message`);
+      expect(parameters.map(({ name }) => name)).toEqual([
+        ...['webhook-id', 'webhook-timestamp', 'webhook-signature', 'webhook-attempt', 'webhook-sequence'],
+        ...['webhook-redelivery', 'webhook-test'],
+      ]);
+      const { schema, example } = requestBody!.content['application/json']!;
+      const problemsOf = (body: string) => described.problemsIn(body, 'application/json', schema);
+      expect(await problemsOf(JSON.stringify(example))).toEqual([]);
+      const [name = ''] = /\w+$/.exec(String(schema.$ref)) ?? [];
+      expect(Object.keys(document.components.schemas[name]!.properties)).toEqual(topic.attributes);
+      const body = `{${topic.attributes.map((one) => `"${one}": \${${one}}`).join()}}`;
+      const template = parseTemplate(body);
+      const compiled = compiledBody(isTemplate(template) ? template : [], 'JSON');
+      for (const state of Object.keys(topic.states.ids)) {
+        const { attributes } = topic.example(Number(state), new Date());
+        const message = filled(compiled, attributes, Infinity) ?? '';
+        expect(Object.keys(JSON.parse(message) as object)).toEqual(topic.attributes);
+        expect([state, await problemsOf(message)]).toEqual([state, []]);
+        expect(await problemsOf(message.replace(/("orderValue": ?)[^,]*/, '$1"x"'))).not.toEqual([]);
+      }
+    },
+  );
 });
 
 describe('the description works with generators of clients (decisions X36)', () => {

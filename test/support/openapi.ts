@@ -13,7 +13,12 @@ interface Reference {
 
 interface DescribedAnswer {
   readonly headers?: Json;
-  readonly content?: Readonly<Record<string, { readonly schema: Json }>>;
+  readonly content?: Readonly<Record<string, DescribedContent>>;
+}
+
+interface DescribedContent {
+  readonly schema: Json;
+  readonly example?: unknown;
 }
 
 /** An operation in the OpenAPI description. */
@@ -26,11 +31,10 @@ export interface DescribedOperation {
     readonly name?: string;
     readonly in?: string;
     readonly schema?: Json;
+    readonly required?: boolean;
     readonly example?: unknown;
   }[];
-  readonly requestBody?: {
-    readonly content: Readonly<Record<string, { readonly schema: Json; readonly example: unknown }>>;
-  };
+  readonly requestBody?: { readonly content: Readonly<Record<string, DescribedContent>> };
   readonly responses: Readonly<Record<string, DescribedAnswer | Reference>>;
 }
 

@@ -1,42 +1,52 @@
 import { type ParsedEvent } from '../../kernel/decider';
 import { streamOf } from '../../kernel/event';
-import { type Occurrence, type SubscriptionTopic } from '../subscriptions/topic';
-import { decimalOf } from '../../wire/record/minor-units';
+import { day, idOf, integer, text } from '../../wire/record/kinds';
+import { decimalOf, money } from '../../wire/record/minor-units';
+import { type Fields } from '../../wire/record/record';
+import { messageOf, type Occurrence, type SubscriptionTopic } from '../subscriptions/topic';
 import { CLAIM, type ClaimContent, type ClaimEvent, inMemory, type Ruling } from './claim';
 import { type StatusId, STATUSES } from './statuses';
 import { DAY } from '../../wire/date';
 
 type StatusEvent = Extract<ClaimEvent, { readonly type: 'ClaimScreened' | 'ClaimRuled' }>;
 
-/** Of a listed claim, without what needs the directory, the creation and the countdown. */
-const ATTRIBUTES = [
-  'claimId',
-  'statusId',
-  'statusName',
-  'statusState',
-  'statusMessage',
-  'statusChanged',
-  'publisherId',
-  'affiliateSiteId',
-  'programId',
-  'timeStampEvent',
-  'eventId',
-  'orderNumber',
-  'orderValue',
-  'adjustedOrderValue',
-  'currencyId',
-  'epi',
-  'epi2',
-  'trackingUrl',
-  'productName',
-  'expectedCommission',
-  'adjustedExpectedCommission',
-  'proofOfClaims',
-  'advertiserInformation',
-  'versionNo',
-] as const;
+const optional = { optional: true } as const;
 
-type Attribute = (typeof ATTRIBUTES)[number];
+/** Of a listed claim, without what needs the directory, the creation and the countdown (`docs/decisions.md#c13`). */
+export const CLAIM_ATTRIBUTES = {
+  claimId: { kind: integer(), description: 'Id of the claim' },
+  statusId: { kind: idOf(STATUSES), description: 'Status' },
+  statusName: { kind: text(), description: 'Name of the status' },
+  statusState: { kind: text(), description: 'State of the status' },
+  statusMessage: { kind: text(), ...optional, description: 'Message of the status' },
+  statusChanged: { kind: day(), description: 'Last change of the status' },
+  publisherId: { kind: integer(), description: 'Publisher organisation' },
+  affiliateSiteId: { kind: integer(), description: 'Site of the publisher' },
+  programId: { kind: integer(), description: 'Program' },
+  timeStampEvent: { kind: day(), description: 'Date of the transaction' },
+  eventId: { kind: integer(), description: 'Event of the program' },
+  orderNumber: { kind: text(), description: 'Order number' },
+  orderValue: { kind: money(), description: 'Value of the order' },
+  adjustedOrderValue: { kind: money(), ...optional, description: 'Order value, corrected by the advertiser' },
+  currencyId: { kind: text(), description: 'ISO 4217 code' },
+  epi: { kind: text(), ...optional, description: 'Extra publisher information' },
+  epi2: { kind: text(), ...optional, description: 'Further publisher information' },
+  trackingUrl: { kind: text(), ...optional, description: 'Tracking URL or click tag that was used' },
+  productName: { kind: text(), ...optional, description: 'Name or description of the product' },
+  expectedCommission: { kind: money(), ...optional, description: 'Expected commission' },
+  adjustedExpectedCommission: {
+    kind: money(),
+    ...optional,
+    description: 'Commission, corrected by the advertiser',
+  },
+  proofOfClaims: { kind: text(), ...optional, description: 'URL of a proof' },
+  advertiserInformation: { kind: text(), ...optional, description: 'Information for the advertiser' },
+  versionNo: { kind: integer(), description: 'Version of the claim' },
+} as const satisfies Fields;
+
+type Attribute = keyof typeof CLAIM_ATTRIBUTES;
+
+const ATTRIBUTES = Object.keys(CLAIM_ATTRIBUTES) as readonly Attribute[];
 
 /** Notifications of claims, and subscriptions to them (`docs/decisions.md#c13`). */
 export const claimTopic: SubscriptionTopic = {
@@ -64,6 +74,7 @@ export const claimTopic: SubscriptionTopic = {
   subjectField: 'claimId',
   subjectId: '4711',
   states: { field: 'statusIds', ids: STATUSES, notForAdvertisers: [] },
+  message: messageOf('ClaimMessage', CLAIM_ATTRIBUTES),
   sample: {
     states: [2, 3, 201],
     receiverBody: '{"claim": ${claimId}, "order": "${orderNumber}", "status": "${statusName}"}',

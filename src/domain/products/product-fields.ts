@@ -255,7 +255,7 @@ export const foundOffer = record(
     productUrl: PRODUCT_URL,
     price: { kind: PRICE, description: 'Price in the currency of the program' },
     ...pick(TEXT_FIELDS, OFFER_TEXTS),
-    id: { kind: TEXT, description: 'UUID of the offer' },
+    id: { kind: TEXT, description: 'UUID of the offer', example: '1b4e28ba-2fa1-5d32-883f-0016d3cca427' },
     feedId: { kind: integer(), description: 'Feed of the offer' },
     programName: { kind: TEXT, optional: true, description: 'Program of the feed' },
     sourceProductUrl: {
@@ -279,7 +279,12 @@ export const foundProduct = record(
     ...REQUIRED,
     ...pick(TEXT_FIELDS, PRODUCT_TEXTS),
     ...OPTIONAL,
-    programLogo: { kind: URL, optional: true, description: 'Logo of the program' },
+    programLogo: {
+      kind: URL,
+      optional: true,
+      description: 'Logo of the program',
+      example: 'https://lindner.example/logo.png',
+    },
     language: { kind: TEXT, optional: true, description: 'Language of the feed, ISO 639-1' },
     groupingId: { kind: TEXT, description: 'What grouped offers have in common' },
     offers: {

@@ -1,6 +1,7 @@
 import { type ParsedEvent, toDomainEvent } from '../../kernel/decider';
 import { type RecordedEvent } from '../../kernel/event';
 import { type System } from '../../network/events';
+import { type Fields, nullable, record, type RecordKind } from '../../wire/record/record';
 import { type TopicName } from './subscription';
 
 /**
@@ -54,8 +55,19 @@ export interface SubscriptionTopic extends Topic {
   };
   /** Types of events that a filter may select; absent if what messages are about has none. */
   readonly eventTypes?: NamedIds;
+  /** A message that has each attribute under its own name. */
+  readonly message: RecordKind;
   /** For the description: states to select, and a body with placeholders. */
   readonly sample: { readonly states: readonly number[]; readonly receiverBody: string };
+}
+
+/** A message of these attributes, by its name in OpenAPI. Those that an occurrence may lack are null then. */
+export function messageOf(name: string, attributes: Fields): RecordKind {
+  const fields = Object.entries(attributes).map(([attribute, { kind, description, optional }]) => [
+    attribute,
+    { kind: optional && kind.is === 'scalar' ? nullable(kind) : kind, description, optional: true },
+  ]);
+  return record(Object.fromEntries(fields) as Fields, { name, isOpen: true });
 }
 
 /** The subject of a topic, such as a transaction or claim, has entered a state. */

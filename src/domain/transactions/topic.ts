@@ -1,6 +1,7 @@
 import { type ParsedEvent } from '../../kernel/decider';
 import { streamOf } from '../../kernel/event';
-import { type Attributes, type Occurrence, type SubscriptionTopic } from '../subscriptions/topic';
+import { without } from '../../kernel/without';
+import { type Attributes, messageOf, type Occurrence, type SubscriptionTopic } from '../subscriptions/topic';
 import { listedTransaction } from './transaction-fields';
 import { EVENT_TYPES, STATES, type StateId, stateIdOf } from './states';
 import { type ListedTransaction, storedAfter, toOutput } from './stored-transaction';
@@ -10,7 +11,9 @@ import { legacyIdOf, transactionIdOf } from './transaction-id';
 import { DAY } from '../../wire/date';
 
 /** In lists, but no attributes of messages. */
-const NOT_IN_MESSAGES: ReadonlySet<string> = new Set(['stateName', 'changed']);
+const NOT_IN_MESSAGES = ['stateName', 'changed'] as const;
+
+const ATTRIBUTES = without(listedTransaction.fields, ...NOT_IN_MESSAGES);
 
 /** An amendment is no transition, so nobody is notified of it. */
 const TRANSITIONS = Object.keys(STATE_OF).filter((type) => type !== 'TransactionAmended');
@@ -21,7 +24,7 @@ export const transactionTopic: SubscriptionTopic = {
   streams: [`${TRANSACTION}-`],
   streamOf: (subject) => streamOf(TRANSACTION, subject),
   handles: TRANSITIONS,
-  attributes: Object.keys(listedTransaction.fields).filter((name) => !NOT_IN_MESSAGES.has(name)),
+  attributes: Object.keys(ATTRIBUTES),
   occurrence: (event) => {
     const { stream, revision } = event;
     const stored = storedAfter(undefined, event as TransactionEvent & ParsedEvent, revision);
@@ -47,6 +50,7 @@ export const transactionTopic: SubscriptionTopic = {
   subjectId: '19a5e7f4157a0dbc05efb284fd93a0ca',
   states: { field: 'messageTypeIds', ids: STATES, notForAdvertisers: [9] },
   eventTypes: EVENT_TYPES,
+  message: messageOf('TransactionMessage', ATTRIBUTES),
   sample: {
     states: [4, 6, 8],
     receiverBody: '{"order": "${orderNumber}", "state": ${messageTypeId}, "value": ${orderValue}}',
@@ -77,8 +81,7 @@ function transitionOccurrence(listed: ListedTransaction, sequence: number): Occu
 }
 
 function attributesOf(listed: ListedTransaction): Attributes {
-  const output = Object.entries(toOutput(listed, 'iso8601'));
-  return Object.fromEntries(output.filter(([name]) => !NOT_IN_MESSAGES.has(name)));
+  return without(toOutput(listed, 'iso8601'), ...NOT_IN_MESSAGES);
 }
 
 /** A transaction with a value for each attribute that its state has. */

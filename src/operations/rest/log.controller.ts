@@ -78,7 +78,15 @@ export const logOperations = operationsById({
       'A line of JSON for each event, described at `/1.0/schemas/events/`; what is secret is left out. Any read can be ' +
       'continued after the position of its last line. Whoever follows gets an empty line after 15 seconds without events.',
     example: { type: ['ProductListed'], limit: 3 },
-    answer: { name: 'LogLines', kind: text() },
+    answer: {
+      name: 'LogLines',
+      kind: text(),
+      examples: {
+        ndjson:
+          '{"position":"0000000000000001024","stream":"program-101","revision":0,"id":"1b4e28ba-2fa1-5d32-883f-0016d3cca427",' +
+          '"type":"ProgramPaused","data":{"id":101,"at":"2026-11-01T09:30:00.000Z"},"meta":{}}\n',
+      },
+    },
   },
   getLogStats: {
     summary: 'Count the events of the log',

@@ -23,7 +23,15 @@ export const metricsOperations = operationsById({
     description:
       'In the text format of Prometheus. Processes that do not serve HTTP have theirs at `METRICS_PORT`.',
     example: {},
-    answer: { name: 'Metrics', kind: text() },
+    answer: {
+      name: 'Metrics',
+      kind: text(),
+      examples: {
+        text:
+          '# HELP affilog_unexpected_failures_total Requests that failed because of a bug.\n' +
+          '# TYPE affilog_unexpected_failures_total counter\naffilog_unexpected_failures_total 0\n',
+      },
+    },
   },
 });
 

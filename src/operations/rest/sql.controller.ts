@@ -21,7 +21,11 @@ export const sqlOperations = operationsById({
       'statement may run for 30 seconds; its answer has at most 10,000 rows and 8,000,000 characters. Nothing but these ' +
       'tables can be read, and nothing can be written. Two statements at a time.',
     example: { q: 'SELECT type, count(*) AS events FROM events GROUP BY type ORDER BY events DESC' },
-    answer: { name: 'SqlRows', kind: text() },
+    answer: {
+      name: 'SqlRows',
+      kind: text(),
+      examples: { ndjson: '{"type":"ProductListed","events":1200}\n{"type":"FeedImported","events":4}\n' },
+    },
     sends: {
       'X-As-Of':
         'As of which positions the tables are: `log=…, vouchers=…`, those of read models after that of the log',

@@ -1,5 +1,5 @@
 import { operationsById, type PostedShape, shape } from '../../wire/api/description';
-import { bareErrorList, errorList } from '../../wire/api/errors';
+import { bareErrorList, REFUSALS } from '../../wire/api/errors';
 import { IGNORED_FIELDS } from '../../wire/keys/name-list';
 import { SINCE_HEADERS } from '../../wire/keys/pages';
 import { INTEGER } from '../../wire/keys/keys';
@@ -31,7 +31,10 @@ function posted(
   name: string,
   root: string,
   kind: Kind,
-  { file = CLAIM_FILES.input, ...examples }: PostedShape['examples'] & { readonly file?: string },
+  {
+    file = CLAIM_FILES.input,
+    ...examples
+  }: NonNullable<PostedShape['examples']> & { readonly file?: string },
 ): PostedShape {
   return {
     name,
@@ -139,7 +142,7 @@ export const claimApi = operationsById({
       file: CLAIM_FILES.legacyInput,
       json: { claimUpdates: [{ claimId: 58, statusIdClaim: 3 }] },
     }),
-    answer: { name: 'ErrorList', kind: errorList },
+    answer: REFUSALS,
     sends: IGNORED_FIELDS,
   },
   listLegacyClaimStatuses: {

@@ -1,55 +1,36 @@
 import { STATUSES } from '../../domain/claims/statuses';
+import { CLAIM_ATTRIBUTES } from '../../domain/claims/topic';
 import { type ListedClaim } from '../../domain/claims/stored-claim';
 import { type Directory } from '../../network/directory';
-import { boolean, day, idOf, instant, integer, text, wordOf } from '../../wire/record/kinds';
-import { decimalOf, money, textOf } from '../../wire/record/minor-units';
-import { type AnswerOf, type Fields, listOf, record } from '../../wire/record/record';
+import { boolean, day, instant, integer, text, wordOf } from '../../wire/record/kinds';
+import { decimalOf, textOf } from '../../wire/record/minor-units';
+import { type AnswerOf, type Fields, listOf, pick, record } from '../../wire/record/record';
 import { DAY } from '../../wire/date';
 
 const optional = { optional: true } as const;
 
-const STATUS = {
-  statusId: { kind: idOf(STATUSES), description: 'Status' },
-  statusName: { kind: text(), description: 'Name of the status' },
-  statusState: { kind: text(), description: 'State of the status' },
-} as const satisfies Fields;
+const STATUS = pick(CLAIM_ATTRIBUTES, ['statusId', 'statusName', 'statusState', 'statusMessage']);
 
-const STATUS_MESSAGE = { kind: text(), ...optional, description: 'Message of the status' } as const;
-
-const CLAIM_ID = { kind: integer(), description: 'Id of the claim' } as const;
 const CREATED = { kind: day(), description: 'Creation' } as const;
+
+const { claimId: CLAIM_ID, versionNo: VERSION_NO, ...ATTRIBUTES } = CLAIM_ATTRIBUTES;
 
 /** Document 3, Claim as listed, but for its first two fields and `versionNo`. */
 const CLAIM = {
   ...STATUS,
-  statusMessage: STATUS_MESSAGE,
-  statusChanged: { kind: day(), ...optional, description: 'Last change of the status' },
-  publisherId: { kind: integer(), description: 'Publisher organisation' },
-  affiliateSiteId: { kind: integer(), description: 'Site of the publisher' },
+  statusChanged: { ...ATTRIBUTES.statusChanged, ...optional },
+  ...pick(ATTRIBUTES, ['publisherId', 'affiliateSiteId']),
   siteName: { kind: text(), description: 'Name of the site' },
-  programId: { kind: integer(), description: 'Program' },
+  programId: ATTRIBUTES.programId,
   programName: { kind: text(), description: 'Name of the program' },
-  timeStampEvent: { kind: day(), description: 'Date of the transaction' },
-  eventId: { kind: integer(), description: 'Event of the program' },
-  orderNumber: { kind: text(), description: 'Order number' },
-  orderValue: { kind: money(), description: 'Value of the order' },
-  adjustedOrderValue: { kind: money(), ...optional, description: 'Order value, corrected by the advertiser' },
-  epi: { kind: text(), ...optional, description: 'Extra publisher information' },
-  epi2: { kind: text(), ...optional, description: 'Further publisher information' },
-  trackingUrl: { kind: text(), ...optional, description: 'Tracking URL or click tag that was used' },
-  productName: { kind: text(), ...optional, description: 'Name or description of the product' },
-  expectedCommission: { kind: text(), ...optional, description: 'Expected commission' },
-  adjustedExpectedCommission: {
-    kind: text(),
-    ...optional,
-    description: 'Commission, corrected by the advertiser',
-  },
-  proofOfClaims: { kind: text(), ...optional, description: 'URL of a proof' },
-  advertiserInformation: { kind: text(), ...optional, description: 'Information for the advertiser' },
+  ...pick(ATTRIBUTES, ['timeStampEvent', 'eventId', 'orderNumber', 'orderValue', 'adjustedOrderValue']),
+  ...pick(ATTRIBUTES, ['epi', 'epi2', 'trackingUrl', 'productName']),
+  expectedCommission: { ...ATTRIBUTES.expectedCommission, kind: text() },
+  adjustedExpectedCommission: { ...ATTRIBUTES.adjustedExpectedCommission, kind: text() },
+  ...pick(ATTRIBUTES, ['proofOfClaims', 'advertiserInformation']),
   daysToAutoApprove: { kind: integer(), ...optional, description: 'Days until the system approves' },
 } as const satisfies Fields;
 
-const VERSION_NO = { kind: integer(), description: 'Version of the claim' } as const;
 const EVENT_NAME = { kind: text(), ...optional, description: 'Name of the event' } as const;
 
 const LISTED = {
@@ -78,7 +59,10 @@ export type OutputLegacyClaim = AnswerOf<typeof legacyClaim>;
 
 /** Document 3, Status. */
 const claimStatus = record(
-  { ...STATUS, requireStatusMessage: { kind: boolean(), description: 'Whether it needs a message' } },
+  {
+    ...pick(STATUS, ['statusId', 'statusName', 'statusState']),
+    requireStatusMessage: { kind: boolean(), description: 'Whether it needs a message' },
+  },
   { name: 'ClaimStatus' },
 );
 
@@ -87,7 +71,7 @@ export const claimStatuses = listOf(claimStatus, { each: 'claimStatus' });
 export type OutputStatus = AnswerOf<typeof claimStatus>;
 
 /** What a posted claim would become (`docs/decisions.md#c13`). */
-const checkedClaim = record({ ...STATUS, statusMessage: STATUS_MESSAGE }, { name: 'CheckedClaim' });
+const checkedClaim = record(STATUS, { name: 'CheckedClaim' });
 
 export const checkedClaims = listOf(checkedClaim, { each: 'check' });
 

@@ -1,17 +1,21 @@
 import { IMPORT_REPORT } from '../../domain/products/import-report';
-import { foundProducts, postedProduct, postedProducts } from '../../domain/products/product-fields';
+import {
+  foundProduct,
+  foundProducts,
+  postedProduct,
+  postedProducts,
+} from '../../domain/products/product-fields';
 import { CATEGORY_MAPPINGS, CATEGORY_TREES } from '../../network/categories/category-counts';
 import { VISIBILITY } from '../../network/visibility';
 import { operationsById, type OperationText, type Shape } from '../../wire/api/description';
-import { errorList } from '../../wire/api/errors';
+import { REFUSALS } from '../../wire/api/errors';
 import { IGNORED_FIELDS } from '../../wire/keys/name-list';
 import { INTEGER } from '../../wire/keys/keys';
-import { elementSchema, schemaFiles } from '../../wire/record/document';
+import { elementSchema, exampleOf, schemaFiles } from '../../wire/record/document';
 import { type XmlSchema, type SchemaFiles } from '../../wire/xml/xsd';
 import { FEED_ELEMENTS, FEED_LIST, FEED_LIST_FILE, LAST_UPDATED } from './feed.queries';
-import { ANSWERED_COMMON, xmlResult } from './result-text';
-
-const REFUSALS: Shape = { name: 'ErrorList', kind: errorList };
+import { type OutputProduct } from './output';
+import { ANSWERED_COMMON, csvLayout, rootAttributes, xmlResult } from './result-text';
 
 /** Files of the XML schemas of products; `common` describes elements of the two others. */
 const PRODUCT_FILES = {
@@ -23,8 +27,23 @@ const PRODUCT_FILES = {
 const FOUND: Shape<typeof foundProducts> = {
   name: 'FoundProducts',
   kind: foundProducts,
-  xml: { file: PRODUCT_FILES.output, root: 'result', attributes: { version: '3.0' }, kind: xmlResult },
+  xml: { file: PRODUCT_FILES.output, root: 'result', attributes: rootAttributes('affilog'), kind: xmlResult },
+  examples: { csv: csvExample() },
 };
+
+/** The columns of `.csv`, and a line. */
+function csvExample(): string {
+  const found = exampleOf(foundProduct, new Date('2026-11-01T09:30:00Z'), 'answered') as OutputProduct;
+  const offers = found.offers.map((offer) => ({ ...offer, price: { minor: 1200, currency: 'EUR' } }));
+  const style = {
+    columns: 'of the type',
+    separators: [',', ';', ':'],
+    embrace: '"',
+    dates: 'epoch',
+  } as const;
+  const { header, rows } = csvLayout(style);
+  return header() + rows({ ...found, offers });
+}
 
 /** Headers that say what a post or a deletion has done (`docs/decisions.md#a15`). */
 const LOADED = {

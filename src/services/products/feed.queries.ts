@@ -237,7 +237,7 @@ const xmlFeeds = record({
 export const FEED_LIST = {
   name: 'FeedList',
   kind: record({ feeds: { kind: listOf(feed, { each: 'feed' }), description: FEEDS } }),
-  xml: { file: FEED_LIST_FILE, root: 'result', attributes: { version: '3.0' }, kind: xmlFeeds },
+  xml: { file: FEED_LIST_FILE, root: 'result', attributes: rootAttributes('affilog'), kind: xmlFeeds },
 } as const satisfies Shape;
 export type FeedList = AnswerOf<typeof FEED_LIST.kind>;
 

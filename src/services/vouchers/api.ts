@@ -24,6 +24,12 @@ export const VOUCHERS = {
   name: 'Vouchers',
   kind: listedVouchers,
   xml: { file: 'VoucherList_v1_0.xsd', root: 'voucherList' },
+  examples: {
+    ics:
+      'BEGIN:VCALENDAR\r\nVERSION:2.0\r\nPRODID:-//Affilog//vouchers//EN\r\nBEGIN:VEVENT\r\nUID:voucher-1@affilog\r\n' +
+      'DTSTAMP:20261101T093000Z\r\nDTSTART:20261101T000000Z\r\nDTEND:20270130T000000Z\r\nSUMMARY:Ten per cent off lamps\r\n' +
+      'DESCRIPTION:Ten per cent off\r\nURL:https://clk.example/click?p=101\r\nEND:VEVENT\r\nEND:VCALENDAR\r\n',
+  },
 } as const satisfies Shape;
 
 /** The operations of Document 2, Endpoints, Vouchers, and those beyond it (`docs/decisions.md#v17`). */
@@ -43,7 +49,10 @@ export const voucherApi = operationsById({
       'A sourceId that is known in the program edits that voucher: all fields are replaced. The id of a voucher that ' +
       'was posted without a sourceId is its sourceId. The answer is the id. At most 1 MiB.',
     body: { name: 'PostedVoucher', kind: postedVoucher, xml: { file: 'Voucher_v1_0.xsd', root: 'voucher' } },
-    answer: shape('VoucherKey', voucherKey),
+    answer: {
+      ...shape('VoucherKey', voucherKey),
+      examples: { xml: '<?xml version="1.0" encoding="UTF-8"?><long>1</long>' },
+    },
     sends: POSTED,
   },
   postVouchers: {

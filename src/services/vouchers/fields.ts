@@ -87,7 +87,7 @@ const LISTED = {
   id: { kind: integer(), description: 'Id of the voucher' },
   programId: POSTED.programId,
   programName: { kind: text(), description: 'Name of the program' },
-  code: { kind: text(), description: 'Code' },
+  code: { ...POSTED.code, description: 'Code' },
   updateDate: { kind: date(), description: 'Last update' },
   publishStartDate: POSTED.publishStartDate,
   publishEndDate: POSTED.publishEndDate,

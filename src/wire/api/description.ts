@@ -11,6 +11,28 @@ export interface Description {
   readonly schemas: SchemaFiles;
   /** File of the XML schema of its error lists. */
   readonly errorSchema: string;
+  /** Messages that it sends to those who subscribe to them. */
+  readonly webhooks?: readonly Webhook[];
+}
+
+/** A request that is sent to others: its body has what they want of the message. */
+export interface Webhook {
+  /** A noun, unique among operations too. */
+  readonly id: string;
+  readonly summary: string;
+  readonly description: string;
+  readonly headers: Readonly<Record<string, HeaderText>>;
+  readonly message: Shape;
+  readonly example: (now: Date) => object;
+  /** What answers mean, by status. */
+  readonly answers: Readonly<Record<string, string>>;
+}
+
+/** A header; without `isOptional` each request has it. */
+export interface HeaderText {
+  readonly description: string;
+  readonly example: string;
+  readonly isOptional?: true;
 }
 
 /** The shape of an answer or a body, by its name in OpenAPI. */
@@ -21,6 +43,18 @@ export interface Shape<K extends Kind = Kind> {
   readonly hasAllColumns?: true;
   /** Absent for shapes without XML. */
   readonly xml?: XmlDocument;
+  /** By format; by default they are composed of those of its fields. */
+  readonly examples?: ExampleTexts;
+}
+
+interface ExampleTexts {
+  readonly json?: object;
+  readonly xml?: string;
+  readonly csv?: string;
+  readonly tsv?: string;
+  readonly ics?: string;
+  readonly ndjson?: string;
+  readonly text?: string;
 }
 
 /** A shape whose XML schema is in a file of its name. */
@@ -38,11 +72,9 @@ export interface XmlDocument {
   readonly kind?: Kind;
 }
 
-/** A body. By default its examples are composed of those of its fields. */
 export interface PostedShape extends Shape {
   /** A request may have no body. */
   readonly isOptional?: true;
-  readonly examples?: { readonly json?: object; readonly csv?: string; readonly tsv?: string };
 }
 
 interface PathParameter {

@@ -5,6 +5,7 @@ import { type AnswerOf, listOf, record } from '../record/record';
 import { xmlWriter } from '../record/xml';
 import { type XmlElement } from '../xml/write';
 import { type XmlSchema } from '../xml/xsd';
+import { type Shape } from './description';
 
 const error = record({
   code: { kind: text(), description: 'Code of the error' },
@@ -22,6 +23,13 @@ export const errorList = record(
 
 /** The same as some answers have it in XML (Document 3, Errors). */
 export const bareErrorList = record({ errors: { kind: listOf(error, { each: 'error' }), description } });
+
+/** An answer that can be a success, which is an empty list. */
+export const REFUSALS = {
+  name: 'ErrorList',
+  kind: errorList,
+  examples: { json: { errors: [] } },
+} as const satisfies Shape;
 
 export function errorsAsJson(faults: readonly Fault[]): AnswerOf<typeof errorList> {
   return {

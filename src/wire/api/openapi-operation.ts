@@ -1,8 +1,18 @@
-import { type FaultTable } from '../../kernel/fault';
+import { Fault, type FaultTable } from '../../kernel/fault';
 import { BOOLEAN, type KeySpec, type KeyTable, TEXT } from '../keys/keys';
 import { exampleOf, xmlExampleOf } from '../record/document';
-import { type Description, type OperationText, type PostedShape, type Shape } from './description';
-import { httpFaultTable, openApiFaultTable } from './errors';
+import { csvExampleOf } from '../record/list';
+import { type Direction } from '../record/record';
+import { writeXml } from '../xml/write';
+import {
+  type Description,
+  type HeaderText,
+  type OperationText,
+  type PostedShape,
+  type Shape,
+  type Webhook,
+} from './description';
+import { errorsAsJson, errorsAsXml, httpFaultTable, openApiFaultTable } from './errors';
 import { type Format, mediaTypeFor } from './format';
 
 /** An operation: the metadata of its handler, and its description. */
@@ -23,6 +33,8 @@ interface Describing {
   /** Examples are as of then. */
   readonly now: Date;
   readonly description: Pick<Description, 'title' | 'faults' | 'errorSchema'>;
+  /** Of its error lists in XML. */
+  readonly namespace: string;
 }
 
 /**
@@ -89,9 +101,9 @@ export function describeOperation(operation: Operation, view: DescribedView, ser
     }),
     ...(body === undefined ? {} : { requestBody: bodyOf(body, view, service.now) }),
     responses: {
-      ...successOf(operation, view),
+      ...successOf(operation, view, service),
       ...errorsOf(service.description, { method, mayConflict: text.mayConflict === true }, isJson),
-      ...partlyOf(text),
+      ...partlyOf(text, service.now),
     },
   };
 }
@@ -102,7 +114,7 @@ function nameOf(format: Format): string {
 
 const WRITTEN = { 'X-Log-Position': 'Position of the write in the log: wait for it by X-Min-Position' };
 
-function successOf({ method, text }: Operation, { formats }: DescribedView): Json {
+function successOf({ method, text }: Operation, { formats }: DescribedView, service: Describing): Json {
   const { answer, status = answer === undefined ? 204 : 200, sends = {}, also = {} } = text;
   const isRead = method === 'GET';
   const success = {
@@ -110,20 +122,28 @@ function successOf({ method, text }: Operation, { formats }: DescribedView): Jso
     headers: headers({ ...(isRead ? {} : WRITTEN), ...sends }),
   };
   if (answer === undefined) return { [status]: success };
-  const content = formats.map((format) => [mediaTypeFor(format), { schema: shapeIn(format, answer) }]);
+  const content = formats.map((format) => [
+    mediaTypeFor(format),
+    { schema: shapeIn(format, answer), ...exampleIn(format, answer, 'answered', service) },
+  ]);
   const answered = { ...success, content: Object.fromEntries(content) as Json };
   const others = Object.entries(also).map(([status, description]) => [status, { ...answered, description }]);
   return { [status]: answered, ...(Object.fromEntries(others) as Json) };
 }
 
 /** A partial refusal is in one shape, which has the fields of the answer and those of an error list. */
-function partlyOf({ partly, answer }: OperationText): Json {
+function partlyOf({ partly, answer }: OperationText, now: Date): Json {
   if (partly === undefined || answer === undefined) return {};
   return {
     400: {
       description: `${partly} Or an error list: nothing has taken effect.`,
       headers: headers(WRITTEN),
-      content: { [mediaTypeFor('json')]: { schema: shapeIn('json', { name: partlyNamed(answer) }) } },
+      content: {
+        [mediaTypeFor('json')]: {
+          schema: shapeIn('json', { name: partlyNamed(answer) }),
+          ...exampleIn('json', answer, 'answered', { now }),
+        },
+      },
     },
   };
 }
@@ -143,16 +163,30 @@ function formatsOf({ xml, examples = {} }: PostedShape): readonly Format[] {
 }
 
 function bodyOf(body: PostedShape, { bodies }: DescribedView, now: Date): Json {
-  const examples: Readonly<Partial<Record<Format, unknown>>> = {
-    json: exampleOf(body.kind, now),
-    ...(body.xml && { xml: xmlExampleOf(body.kind, body.xml, now) }),
-    ...body.examples,
-  };
   const content = bodies.map((format) => [
     mediaTypeFor(format),
-    { schema: shapeIn(format, body), example: examples[format] },
+    { schema: shapeIn(format, body), ...exampleIn(format, body, 'posted', { now }) },
   ]);
   return { required: body.isOptional !== true, content: Object.fromEntries(content) as Json };
+}
+
+/** An example of a body or an answer in a format; none if none is given and none can be composed. */
+function exampleIn(
+  format: Format,
+  { examples = {}, ...shape }: Shape,
+  direction: Direction,
+  { now, namespace }: Pick<Describing, 'now'> & Partial<Describing>,
+): Json {
+  const composed = (): unknown => {
+    const { kind, xml } = shape;
+    if (format === 'json') return exampleOf(kind, now, direction, shape.name);
+    if (format === 'csv') return csvExampleOf(shape, now);
+    if (format !== 'xml') return undefined;
+    if (xml !== undefined) return xmlExampleOf(kind, xml, now, direction);
+    return shape.name === ERRORS.name ? writeXml(errorsAsXml([], namespace), { pretty: true }) : undefined;
+  };
+  const example = examples[format] ?? composed();
+  return example === undefined ? {} : { example };
 }
 
 export const sharedParameters = {
@@ -213,6 +247,7 @@ function parametersOf({
     required: true,
     description: 'Format of the answer.',
     schema: { type: 'string', enum: extensions },
+    example: extensions?.[0],
   };
   const shared = [
     'pretty',
@@ -304,26 +339,55 @@ function errorsName({ errorSchema }: ServiceErrors, status: Status, isJson: bool
 }
 
 /** The error responses that the operations of a service share, by name: with JSON, or with other formats. */
-export function errorResponses(service: ServiceErrors, views: readonly { readonly isJson: boolean }[]): Json {
+export function errorResponses(
+  service: ServiceErrors,
+  namespace: string,
+  views: readonly { readonly isJson: boolean }[],
+): Json {
   const kinds = new Set(views.map(({ isJson }) => isJson));
   const responses = [...statusesOf(service), 'default' as const].flatMap((status) =>
-    [...kinds].map((isJson) => [errorsName(service, status, isJson), errorResponse(service, status, isJson)]),
+    [...kinds].map((isJson) => [
+      errorsName(service, status, isJson),
+      errorResponse(service, status, isJson ? undefined : namespace),
+    ]),
   );
   return Object.fromEntries(responses) as Json;
 }
 
-function errorResponse(service: ServiceErrors, wanted: Status, isJson: boolean): Json {
-  const { faults, errorSchema } = service;
-  const tables: readonly FaultTable[] = [openApiFaultTable, faults, httpFaultTable];
-  const listed = statusesOf(service);
-  const rows = tables
-    .flatMap((table) => Object.values(table))
-    .filter(([, status]) => (wanted === 'default' ? !listed.includes(status) : status === wanted));
-  const codes = rows.map(
-    ([code, status, meaning]) => `- \`${code}\`${wanted === 'default' ? ` (${status})` : ''}: ${meaning}`,
+/** The faults that operations of a service may be refused with, by their names in its tables. */
+function faultsOf({ faults }: ServiceErrors): readonly (readonly [name: string, fault: Fault])[] {
+  const tables: readonly (readonly [string, FaultTable])[] = [
+    ['OpenApi-', openApiFaultTable],
+    ['', faults],
+    ['HTTP-', httpFaultTable],
+  ];
+  return tables.flatMap(([prefix, table]) =>
+    Object.entries(table).map(([name, row]) => [`${prefix}${row[0]}-${name}`, new Fault(...row)] as const),
   );
-  const formats: readonly Format[] = isJson ? ['json'] : ['json', 'xml'];
-  const list = { ...ERRORS, xml: { file: errorSchema } };
+}
+
+/** An error list for each fault of a service, by the names that its error responses have. */
+export function faultExamples(service: ServiceErrors): Json {
+  const examples = faultsOf(service).map(([name, fault]) => [
+    name,
+    { summary: fault.message, value: errorsAsJson([fault]) },
+  ]);
+  return Object.fromEntries(examples) as Json;
+}
+
+/** `namespace`: of its error lists, if they may be XML. */
+function errorResponse(service: ServiceErrors, wanted: Status, namespace: string | undefined): Json {
+  const listed = statusesOf(service);
+  const faults = faultsOf(service).filter(([, { status }]) =>
+    wanted === 'default' ? !listed.includes(status) : status === wanted,
+  );
+  const codes = faults.map(
+    ([, { code, status, message }]) =>
+      `- \`${code}\`${wanted === 'default' ? ` (${status})` : ''}: ${message}`,
+  );
+  const list = { ...ERRORS, xml: { file: service.errorSchema } };
+  const examples = faults.map(([name]) => [name, { $ref: `#/components/examples/${name}` }]);
+  const first = faults.slice(0, 1).map(([, fault]) => fault);
   const summary =
     wanted === 'default'
       ? 'An error of HTTP, or of the server, which it is harmless to repeat. The answer is an error list. Its ' +
@@ -332,10 +396,46 @@ function errorResponse(service: ServiceErrors, wanted: Status, isJson: boolean):
   return {
     description: `${summary}\n\n${codes.join('\n')}`,
     headers: headers(wanted === 'default' ? OTHER_HEADERS : REFUSAL_HEADERS),
-    content: Object.fromEntries(
-      formats.map((format) => [mediaTypeFor(format), { schema: shapeIn(format, list) }]),
+    content: {
+      [mediaTypeFor('json')]: {
+        schema: shapeIn('json', list),
+        examples: Object.fromEntries(examples) as Json,
+      },
+      ...(namespace === undefined
+        ? {}
+        : {
+            [mediaTypeFor('xml')]: {
+              schema: shapeIn('xml', list),
+              example: writeXml(errorsAsXml(first, namespace), { pretty: true }),
+            },
+          }),
+    },
+  };
+}
+
+/** A message to subscribers as OpenAPI has webhooks. */
+export function describeWebhook(webhook: Webhook, { description, now }: Describing): Json {
+  const { id, summary, description: about, headers: sent, message, example, answers } = webhook;
+  return {
+    operationId: id,
+    tags: [description.title],
+    summary,
+    description: about,
+    security: [],
+    parameters: Object.entries(sent).map(([name, header]) => headerParameter(name, header)),
+    requestBody: {
+      required: true,
+      content: { [mediaTypeFor('json')]: { schema: shapeIn('json', message), example: example(now) } },
+    },
+    responses: Object.fromEntries(
+      Object.entries(answers).map(([status, description]) => [status, { description }]),
     ),
   };
+}
+
+function headerParameter(name: string, { description, example, isOptional }: HeaderText): Json {
+  const required = isOptional === true ? {} : { required: true };
+  return { name, in: 'header', ...required, description, schema: { type: 'string' }, example };
 }
 
 const REFUSAL_HEADERS = { 'X-Log-Position': 'Of a partly refused post: position of the write in the log' };

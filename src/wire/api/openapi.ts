@@ -2,7 +2,9 @@ import { type Description } from './description';
 import { errorList } from './errors';
 import {
   describeOperation,
+  describeWebhook,
   errorResponses,
+  faultExamples,
   type Json,
   type Operation,
   partlyNamed,
@@ -25,6 +27,8 @@ interface DescribedService {
   readonly system: string;
   readonly description: Description;
   readonly operations: readonly Operation[];
+  /** Of its error lists in XML. */
+  readonly namespace: string;
 }
 
 /**
@@ -32,7 +36,6 @@ interface DescribedService {
  * `baseUrl`: for the one address that has to be absolute. Examples are as of now.
  */
 export function openApiDocument(services: readonly DescribedService[], baseUrl: string, now: Date): Json {
-  const operations = services.flatMap(({ operations: its }) => its);
   return {
     openapi: '3.1.0',
     info: {
@@ -45,11 +48,13 @@ export function openApiDocument(services: readonly DescribedService[], baseUrl: 
     servers: [{ url: '..' }],
     tags: services.map(({ description: { title, description } }) => ({ name: title, description })),
     paths: pathsOf(services, now),
+    webhooks: webhooksOf(services, now),
     components: {
       securitySchemes: schemesOf(services),
       parameters: sharedParameters,
       responses: responsesOf(services),
-      schemas: schemasOf(operations),
+      examples: Object.assign({}, ...services.map(({ description }) => faultExamples(description))) as Json,
+      schemas: schemasOf(services),
     },
   };
 }
@@ -69,7 +74,12 @@ requests per minute are limited, answers have the headers \`X-RateLimit-Limit\`,
 
 Each value is described in the form that clients should send. What is also accepted: a list as one text with commas
 (\`fid=1001,1002\`), numbers and booleans as texts (\`"12.5"\`), identifiers as integers, times as milliseconds since 1970. With
-\`dateOutputFormat\` or \`jsonp\` an answer may have other types than described.`;
+\`dateOutputFormat\` or \`jsonp\` an answer may have other types than described.
+
+Values are exact: integers are between -9007199254740991 and 9007199254740991, so JavaScript has them too; an amount has at most
+15 digits, so a number of double precision that is written again has the same ones; times have milliseconds.
+
+Webhooks are the messages that subscriptions send; their bodies are made of what a subscription's \`receiverBody\` names.`;
 
 /** A token for each system: clients have a field for each, and send the one that an operation needs. */
 function schemesOf(services: readonly DescribedService[]): Json {
@@ -100,17 +110,30 @@ function pathsOf(services: readonly DescribedService[], now: Date): Json {
   return paths;
 }
 
+function webhooksOf(services: readonly DescribedService[], now: Date): Json {
+  const webhooks = services.flatMap((service) =>
+    (service.description.webhooks ?? []).map((webhook) => [
+      webhook.id,
+      { post: describeWebhook(webhook, { ...service, now }) },
+    ]),
+  );
+  return Object.fromEntries(webhooks) as Json;
+}
+
 function responsesOf(services: readonly DescribedService[]): Json {
-  const responses = services.map(({ description, operations }) =>
-    errorResponses(description, operations.flatMap(viewsOf)),
+  const responses = services.map(({ description, operations, namespace }) =>
+    errorResponses(description, namespace, operations.flatMap(viewsOf)),
   );
   return Object.assign({}, ...responses) as Json;
 }
 
 /** Every shape by its name; they refer to one another. */
-function schemasOf(operations: readonly Operation[]): Json {
+function schemasOf(services: readonly DescribedService[]): Json {
   const schemas = new JsonSchemas();
   schemas.add('ErrorList', errorList, 'answered');
+  const webhooks = services.flatMap(({ description }) => description.webhooks ?? []);
+  for (const { message } of webhooks) schemas.add(message.name, message.kind, 'answered');
+  const operations = services.flatMap(({ operations: its }) => its);
   for (const { text, formats } of operations) {
     const { answer, partly } = text;
     if (answer !== undefined && formats.includes('json')) schemas.add(answer.name, answer.kind, 'answered');
@@ -188,7 +211,7 @@ export class JsonSchemas {
     this.components.set(name, schema);
   }
 
-  private object(name: string, { fields }: RecordKind, direction: Direction): JsonSchema {
+  private object(name: string, { fields, isOpen }: RecordKind, direction: Direction): JsonSchema {
     const all = Object.entries(fields);
     const required = all.filter(([, field]) => isAlways(field, direction)).map(([field]) => field);
     const properties = all.map(([property, field]) => {
@@ -200,7 +223,7 @@ export class JsonSchemas {
       type: 'object',
       properties: Object.fromEntries(properties) as JsonSchema,
       ...(required.length === 0 ? {} : { required }),
-      ...(direction === 'answered' ? { additionalProperties: false } : {}),
+      ...(direction === 'answered' && isOpen !== true ? { additionalProperties: false } : {}),
     };
   }
 }

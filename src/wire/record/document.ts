@@ -4,6 +4,7 @@ import { type XsdParts, type XmlSchema, type SimpleType, type XsdType } from '..
 import {
   type AnswerOf,
   type Direction,
+  type Field,
   type Fields,
   isAlways,
   type Kind,
@@ -85,31 +86,123 @@ function rootsIn(parts: XsdParts): XsdParts {
   return Object.fromEntries(Object.entries(parts).map(([part, type]) => [part.replace(/[?*]$/, ''), type]));
 }
 
-/** A body as JSON, made of the examples of its fields as of now. A record within itself is left out. */
-export function exampleOf(kind: Kind, now: Date, within: readonly Kind[] = []): unknown {
-  if (kind.is === 'list') {
-    const item = exampleOf(kind.of(), now, within);
-    return item === undefined ? undefined : [item];
-  }
-  if (kind.is === 'scalar' || within.includes(kind)) return undefined;
-  const examples = Object.entries(kind.fields).map(([name, field]) => [
-    name,
-    isFunction(field.example)
-      ? field.example(now)
-      : (field.example ?? exampleOf(field.kind, now, [...within, kind])),
-  ]);
-  const given = examples.filter(([, example]) => example !== undefined);
-  return given.length === 0 ? undefined : Object.fromEntries(given);
+/**
+ * A body or an answer as JSON, made of the examples of its fields as of now. A body has the fields with an example; an
+ * answer has all that are always there, and of the others those that have an example or a single value. A record within
+ * itself is left out.
+ */
+export function exampleOf(kind: Kind, now: Date, direction: Direction = 'posted', name = ''): unknown {
+  return new Examples(now, direction).of(kind, name);
 }
 
-function isFunction(example: unknown): example is (now: Date) => unknown {
-  return typeof example === 'function';
+class Examples {
+  private readonly within: Kind[] = [];
+
+  constructor(
+    private readonly now: Date,
+    private readonly direction: Direction,
+  ) {}
+
+  /** `name`: of the field. */
+  of(kind: Kind, name: string): unknown {
+    if (kind.is === 'scalar') return this.direction === 'posted' ? undefined : this.scalar(kind, name);
+    if (kind.is === 'list') {
+      const item = this.of(kind.of(), name);
+      if (item !== undefined) return [item];
+      return this.direction === 'posted' ? undefined : [];
+    }
+    if (this.within.includes(kind)) return undefined;
+    this.within.push(kind);
+    const examples = Object.entries(kind.fields).map(([field, one]) => [field, this.field(field, one)]);
+    this.within.pop();
+    const given = examples.filter(([, example]) => example !== undefined);
+    return given.length === 0 ? undefined : Object.fromEntries(given);
+  }
+
+  private field(name: string, { kind, example, optional }: Field): unknown {
+    if (example !== undefined) return this.asOfNow(example);
+    const isLeftOut = this.direction === 'answered' && optional === true && kind.is !== 'scalar';
+    return isLeftOut ? undefined : this.of(kind, name);
+  }
+
+  private scalar({ answered: { json, example } }: Extract<Kind, { is: 'scalar' }>, name: string): unknown {
+    const { type, format, enum: words } = json;
+    if (Array.isArray(words)) return words[0] as unknown;
+    if (format === 'date-time') return this.now.toISOString();
+    if (format === 'date') return this.now.toISOString().slice(0, 10);
+    if (example !== undefined) return this.asOfNow(example);
+    const sample = this.asOfNow(SAMPLES[name]);
+    if ([type].flat().includes('string')) return typeof sample === 'number' ? String(sample) : sample;
+    return typeof sample === 'number' ? sample : BY_TYPE[String(type)];
+  }
+
+  private asOfNow(example: unknown): unknown {
+    return typeof example === 'function' ? (example as (now: Date) => unknown)(this.now) : example;
+  }
 }
+
+const BY_TYPE: Readonly<Record<string, unknown>> = { boolean: true, integer: 1, number: 12.5, object: {} };
+
+const toIso = (now: Date): string => now.toISOString();
+const HEX = '0123456789abcdef';
+
+/** Values of answered fields, by their names, of which each means one thing; another meaning has an example of its own. */
+const SAMPLES: Readonly<Record<string, unknown>> = {
+  ...{ advertiserId: 1, affiliateSiteId: 1101, claimId: 57, eventId: 1011, feedId: 1001, organisationId: 1 },
+  ...{ programId: 101, publisherId: 11, siteId: 1101, versionNo: 0, width: 500, height: 300, price: 12 },
+  ...{ messageTypeId: 4, statusId: 2, eventTypeId: 5, status: 200, lastStatus: 200, deniedReasonId: 21 },
+  ...{ at: toIso, time: toIso, end: toIso, ended: toIso, startedAt: toIso, expires: toIso, until: toIso },
+  ...{ orderValue: 129.9, publisherCommission: 12.99, tdCommission: 3.9, orderNumber: 'A-1001' },
+  ...{ currencyId: 'EUR', currencyISOCode: 'EUR', currency: 'EUR', programCountry: 'DE' },
+  ...{ languageId: 'de', languageISOCode: 'de', language: 'de', position: '0000000000000001024' },
+  ...{
+    siteName: 'Preisfuchs',
+    programName: 'Lindner Deutschland',
+    eventName: 'Sale',
+    organisation: 'Preisfuchs',
+  },
+  ...{ stateName: 'Pending', statusName: 'Awaiting approval', statusState: 'PENDING_ADVERTISER' },
+  ...{ subscriptionId: `${HEX}${HEX}`, receiverId: HEX, messageId: `msg_${HEX}${HEX}`, sequenceNumber: '1' },
+  ...{ transactionId: `${HEX}${HEX}`, legacyTransactionId: 'A-1001_1011_1', epi: 'newsletter-7' },
+  ...{ httpMethod: 'POST', receiverUrl: 'https://receiver.example/messages' },
+  ...{ secret: 'whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3', topic: 'transactions' },
+  ...{
+    sourceProductId: 'lamp-1',
+    sourceId: 'lamps-10',
+    expectedCommission: '12.99',
+    groupingId: '4006381333931',
+  },
+  ...{ categoryId: '221', tdCategoryId: '221', categoryName: 'Lamps', tdCategoryName: 'Table lamps' },
+  ...{ lastUpdatedTime: '2026-04-17T15:57:00.470', lastModifiedTime: '2026-04-17T15:57:00.470+0000' },
+  ...{ url: 'https://shop.example/export.xml', every: '6h', loadId: HEX, importId: HEX, what: 'replace' },
+  ...{
+    defaultTrackUri: 'https://clk.example/click?p=101&a=1101',
+    logoPath: 'https://lindner.example/logo.png',
+  },
+  ...{
+    publisherInformation: 'Not for newsletters',
+    name: 'Lindner Deutschland',
+    id: '221',
+    change: 'revised',
+  },
+  ...{ code: 'PF_240', message: 'price is missing: expected an amount such as 12 or 12.50' },
+  ...{ condition: 'program active', found: 'program 101 is active', path: 'Home > Lamps > Table lamps' },
+  ...{ action: 'feeds restore', by: 'anna', value: '1001', system: 'PRODUCTS', fingerprint: '1f3a9c0e5b72' },
+  ...{ type: 'ProductListed', stream: 'feed-1001', problem: 'an unknown type', error: 'an unknown field' },
+  ...{ state: 'ready', phase: 'project', version: '0.1.0', node: 'v20.19.0', work: 'projector' },
+  ...{ eventLog: 'SQLite', readStore: 'SQLite', readModel: 'vouchers' },
+};
 
 /** The same as XML. */
-export function xmlExampleOf(kind: Kind, xml: XmlDocument, now: Date): string {
+export function xmlExampleOf(
+  kind: Kind,
+  xml: XmlDocument,
+  now: Date,
+  direction: Direction = 'posted',
+): string {
   const content = xml.kind ?? kind;
-  return writeXml(rooted(xml, postedXmlWriter(content)(exampleOf(content, now))), { pretty: true });
+  const example = exampleOf(content, now, direction);
+  return writeXml(rooted(xml, postedXmlWriter(content)(example)), { pretty: true });
 }
 
 /** The types of kinds in an XML schema, and what these need of simple types and of types that have names. */

@@ -99,7 +99,7 @@ export function url({ takesSpaces, ...options }: UrlOptions = {}): Scalar<string
         return isBounded ? found : undefined;
       },
     },
-    answered,
+    answered: { ...answered, example: 'https://shop.example/lamp-1' },
   };
 }
 
@@ -210,7 +210,8 @@ export function date(): Scalar<string, WrittenDate> {
     (value) => isoOf(numberedTime(value)),
     (value) => expectedTime(value, 'milliseconds since 1970'),
   );
-  return scalar({ json: INT64, xsd: POSTED_INTEGER, note, read }, { xsd: WRITTEN_DATE, note });
+  const example = (now: Date): number => now.getTime();
+  return scalar({ json: INT64, xsd: POSTED_INTEGER, note, read }, { xsd: WRITTEN_DATE, note, example });
 }
 
 interface TimeOptions {
@@ -280,7 +281,7 @@ export function object(): Scalar<never, object> {
 export function score(): Scalar<number, number> {
   const { posted, answered } = amount();
   const json = { ...DOUBLE, minimum: 0, maximum: 1 };
-  return { is: 'scalar', posted, answered: { ...answered, json } };
+  return { is: 'scalar', posted, answered: { ...answered, json, example: 0.75 } };
 }
 
 const STRING = { type: 'string' } as const;

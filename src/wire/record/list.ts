@@ -3,7 +3,7 @@ import { type Format } from '../api/format';
 import { type CsvCell, csvLines } from '../csv/rows';
 import { writeJson } from '../json/write';
 import { writeXml, type XmlContent, type XmlElement, xmlPiece } from '../xml/write';
-import { documentWriter } from './document';
+import { documentWriter, exampleOf } from './document';
 import { type AnswerOf, isAlways, type List, type RecordKind } from './record';
 import { xmlWriter } from './xml';
 
@@ -51,6 +51,14 @@ function csvText<K extends RecordKind>({ fields }: K, hasAll: boolean): ListText
     );
   };
   return { empty: head, head, item, foot: '' };
+}
+
+/** An example of an answer in CSV, as of now: the columns, and a line. Undefined: it is no list of records. */
+export function csvExampleOf({ kind, hasAllColumns }: Shape, now: Date): string | undefined {
+  const of = kind.is === 'list' ? kind.of() : kind;
+  if (kind.is !== 'list' || of.is !== 'record') return undefined;
+  const { head, item } = csvText<RecordKind>(of, hasAllColumns === true);
+  return head + item(exampleOf(of, now, 'answered') as AnswerOf<RecordKind>, true);
 }
 
 /** The text of a document that is mostly one list, in parts: head, items, foot. Without items it is `empty`. */

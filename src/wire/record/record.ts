@@ -15,6 +15,8 @@ export interface RecordKind<F extends Fields = Fields> {
   readonly expected?: string;
   /** A post that sets none of its fields is read as if it had no record. */
   readonly isNoneIfEmpty?: true;
+  /** An answer may have further fields. */
+  readonly isOpen?: true;
 }
 
 export type Fields = Readonly<Record<string, Field>>;
@@ -30,7 +32,7 @@ export interface Field<K extends Kind = Kind> {
   readonly optional?: true;
   /** The value of a post that does not set it. */
   readonly otherwise?: unknown;
-  /** A value that may be posted, or a function of the present that returns it. */
+  /** A value that may be posted or answered, or a function of the present that returns it. */
   readonly example?: unknown;
   /**
    * Where it is in XML: in an element unless it is an attribute of the record's element, the text of that element, or
@@ -78,6 +80,8 @@ interface ValueForm {
   readonly xsd: string | NamedType;
   /** Follows the description of each field of this kind. */
   readonly note?: string;
+  /** A value of this kind, or a function of the present that returns one, where a schema does not suggest any. */
+  readonly example?: unknown;
 }
 
 export type JsonSchema = Readonly<Record<string, unknown>>;
@@ -166,6 +170,15 @@ export function record<const F extends Fields>(
   options: Omit<RecordKind, 'is' | 'fields'> = {},
 ): RecordKind<F> {
   return { is: 'record', fields, ...options };
+}
+
+/** A kind of which an answer may have null. */
+export function nullable<Posted, Answered>({
+  posted,
+  answered,
+}: Scalar<Posted, Answered>): Scalar<Posted, Answered> {
+  const { json } = answered;
+  return { is: 'scalar', posted, answered: { ...answered, json: { ...json, type: [json.type, 'null'] } } };
 }
 
 /** The same fields as elements of another namespace. */
