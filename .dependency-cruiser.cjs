@@ -19,6 +19,7 @@ const RINGS = [
   'src/operations',
   'src/demo',
   'src/console',
+  'src/docs',
   'src/app',
   'src/cli',
   'src/main',

@@ -31,7 +31,7 @@ import { startExporter } from './threads/exporter';
 import { startLoader } from './threads/loader';
 
 interface ApiParts
-  extends Pick<BaseParts, 'engines' | 'follower'>, Pick<AppParts, 'clock' | 'visibleWithin'> {
+  extends Pick<BaseParts, 'engines' | 'follower'>, Pick<AppParts, 'clock' | 'demoTokens' | 'visibleWithin'> {
   readonly testWithin?: number;
   /** How often the engines and the disk are looked at for `/health/ready`, at most (ms). */
   readonly healthEvery?: number;
@@ -63,6 +63,7 @@ export interface Api {
 /** Opens the loader and the exporter, and creates the HTTP application: the same for servers and tests. */
 export async function openApi(options: ApiParts): Promise<Api> {
   const { config, engines, follower, threads, report, log, clock, visibleWithin, troubles = {} } = options;
+  const { demoTokens = [] } = options;
   const { metrics = new ProcessMetrics({ engines, follower, config, roles: ['api'] }) } = options;
   const { testWithin = TEST_MS, healthEvery = HEALTH_MS } = options;
   const { log: eventLog, store } = engines;
@@ -124,6 +125,7 @@ export async function openApi(options: ApiParts): Promise<Api> {
       readiness,
       metrics,
       tokenUses,
+      demoTokens,
       sessionKey: secrets.derived('sessions of the console'),
       answerKey: secrets.derived('answers that are given again'),
       sql: threads

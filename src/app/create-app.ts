@@ -10,6 +10,8 @@ import { DirectoryView, FollowedDirectory } from '../network/follower';
 import { isExpired } from '../network/organisations';
 import { type TokenUses } from '../network/token-uses';
 import { ConsoleModule, CONSOLE_ROUTES } from '../console/console.controller';
+import { DocsModule, DOCS_ROUTES } from '../docs/docs.controller';
+import { type OfferedToken } from '../docs/operation';
 import { httpAdapter } from '../http/adapter';
 import { Clock } from '../runtime/clock';
 import { DescribeModule } from '../http/describe';
@@ -53,6 +55,8 @@ export interface AppParts {
   readonly subscriptions: SubscriptionParts;
   readonly sql: AnswerSql;
   readonly sources: FeedSources;
+  /** Tokens that the documentation offers to everybody: those of a demonstration. */
+  readonly demoTokens?: readonly OfferedToken[];
   /** Seals the sessions of the console. */
   readonly sessionKey: Uint8Array;
   /** Seals the answers to requests with an `Idempotency-Key`. */
@@ -69,14 +73,13 @@ const OPEN_ROUTES = [
   '/1.0',
   '/health/live',
   '/health/ready',
-  '/docs',
-  '/docs/:file',
   '/1.0/openapi',
   '/1.0/schemas',
   '/1.0/schemas/:file',
   '/1.0/schemas/events',
   '/1.0/schemas/events/:type',
   ...CONSOLE_ROUTES,
+  ...DOCS_ROUTES,
 ];
 
 @Module({})
@@ -110,6 +113,7 @@ class AppModule {
           deliveries: parts.subscriptions.deliveries,
         }),
         DescribeModule,
+        DocsModule.with(parts.demoTokens ?? []),
         ConsoleModule.with(parts.sessionKey),
       ],
       providers: [

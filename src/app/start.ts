@@ -8,14 +8,14 @@ import { setTimeout as after } from 'node:timers/promises';
 import { version } from '../../package.json';
 import { type Logger } from 'pino';
 import { PROJECTIONS } from '../../projections';
-import { createDemo } from '../demo/create-demo';
+import { createDemo, demoLines, offeredTokens } from '../demo/create-demo';
 import { openDemoReceiver } from '../demo/subscriptions';
 import { type Engines, enginesOf, openEngines } from '../engines/open';
 import { HEADERS_TIMEOUT, MAX_HEADERS, CORS_HEADERS } from '../http/adapter';
 import { loggedTarget } from '../http/request-log';
 import { EngineUnavailable } from '../kernel/event-log';
 import { type ReadStore } from '../kernel/read-store';
-import { allowedBy } from '../operations/installation';
+import { allowedBy, secretsOf } from '../operations/installation';
 import { availabilityOf } from '../projector/generations';
 import { refuseOtherLog } from '../projector/origin';
 import { type RebuildProgress } from '../projector/rebuild';
@@ -82,9 +82,7 @@ export async function start(
       const show = (reason: string): void => startup.waitsFor(reason);
       const receiver = demo && roles.includes('notifier') ? await openDemoReceiver(engines.log) : undefined;
       if (receiver !== undefined) opened.push(() => receiver.close());
-      const demoLines = demo
-        ? await createDemo(engines.log, settings.dataDir, show, receiver?.address)
-        : () => [];
+      const demoTokens = demo ? await demoOf(engines, settings, show, receiver?.address) : [];
       const config = demo ? allowing(settings, receiver?.address) : settings;
       // Before any ticket is issued, so that one thread appends to it.
       if (roles.includes('projector')) await engines.deliveries();
@@ -124,6 +122,7 @@ export async function start(
         log,
         troubles,
         metrics,
+        demoTokens: offeredTokens(demoTokens),
       };
       const api = roles.includes('api') ? await openApi(apiParts) : undefined;
       if (api !== undefined) opened.push(() => api.close());
@@ -142,7 +141,13 @@ export async function start(
       log.info({ url, ms: Math.round(performance.now() - began) }, 'ready');
       return {
         ...(url === undefined ? {} : { url }),
-        shown: [...demoLines(baseUrlAt(config, port?.port ?? config.port)), ...replayLines, ...metricsLines],
+        shown: [
+          ...(demoTokens.length === 0
+            ? []
+            : demoLines(demoTokens, baseUrlAt(config, port?.port ?? config.port))),
+          ...replayLines,
+          ...metricsLines,
+        ],
         stop: async () => {
           log.info('stopping');
           await opened.close();
@@ -158,6 +163,12 @@ export async function start(
 function allowing(settings: Config, receiver?: string): Config {
   const { notifyAllow = DEMO_RECEIVER } = settings;
   return { ...settings, notifyAllow: receiver === undefined ? notifyAllow : `${notifyAllow},${receiver}` };
+}
+
+/** The tokens of the demo network, which is created if there is none. */
+async function demoOf({ log }: Engines, config: Config, show: (step: string) => void, receiver?: string) {
+  const key = (await secretsOf(config)).derived('tokens of the demonstration');
+  return await createDemo(log, config.dataDir, show, { key, receiver });
 }
 
 /** Opens the delivery log first: its thread is shared. */

@@ -36,7 +36,7 @@ export function pageText({ page, menu, asked, sections, said, ...frame }: WholeP
   const fields = page.fields?.map((field) =>
     fieldPiece({ ...field, value: asked[field.name] ?? field.value }),
   );
-  return document(
+  return consoleText(
     base,
     page.title,
     markup`<a class="skip" href="#content">Skip to the content</a>
@@ -63,7 +63,7 @@ export function pageText({ page, menu, asked, sections, said, ...frame }: WholeP
 
 /** The page on which a session begins. */
 export function loginText(base: string, to: string, problem?: string): string {
-  return document(
+  return consoleText(
     base,
     'Log in',
     markup`<main class="login">
@@ -83,7 +83,7 @@ ${problem !== undefined && markup`<p role="alert" class="said bad">${problem}</p
 /** A page with a message only. */
 export function messageText(base: string, title: string, text: string): string {
   const link = markup`<a href="${base}/overview">Overview</a>`;
-  return document(
+  return consoleText(
     base,
     title,
     markup`<main class="login"><h1>${title}</h1><p>${text}</p><p>${link}</p></main>`,
@@ -95,7 +95,21 @@ export function sectionText(section: ui.Section, frame: Frame): string {
   return innerPiece(section, frame).text;
 }
 
-function document(base: string, title: string, body: Html): string {
+function consoleText(base: string, title: string, body: Html): string {
+  const files = (...names: readonly string[]) => names.map((name) => `${base}/files/${name}`);
+  const [styles, scripts] = [files('uplot.css', 'style.css'), files('uplot.js', 'script.js')];
+  return documentText({ title, styles, scripts }, body);
+}
+
+/** The addresses of what a document needs. */
+interface DocumentFiles {
+  readonly title: string;
+  readonly styles: readonly string[];
+  readonly scripts: readonly string[];
+}
+
+/** A whole document of HTML. */
+export function documentText({ title, styles, scripts }: DocumentFiles, body: Html): string {
   return markup`<!doctype html>
 <html lang="en">
 <head>
@@ -103,10 +117,8 @@ function document(base: string, title: string, body: Html): string {
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>${title} – Affilog</title>
 <link rel="icon" href="data:,">
-<link rel="stylesheet" href="${base}/files/uplot.css">
-<link rel="stylesheet" href="${base}/files/style.css">
-<script defer src="${base}/files/uplot.js"></script>
-<script defer src="${base}/files/script.js"></script>
+${styles.map((file) => markup`<link rel="stylesheet" href="${file}">\n`)}
+${scripts.map((file) => markup`<script defer src="${file}"></script>\n`)}
 </head>
 <body>${body}</body>
 </html>
@@ -151,12 +163,20 @@ function bodyPiece(body: ui.Body, frame: Frame): Html {
 
 function tablePiece({ columns, rows, none }: ui.TableBody, frame: Frame): Html {
   if (rows.length === 0) return markup`<p class="quiet">${none}</p>`;
-  const numeric = columns.map(
-    (_, at) => rows.some((row) => typeof row[at] === 'number') && new Html('class="number"'),
-  );
+  const cells = rows.map((row) => row.map((one) => cellPiece(one, frame)));
+  return gridPiece(columns, cells, (at) => rows.some((row) => typeof row[at] === 'number'));
+}
+
+/** A table; where it is narrow, each row is a list. `isNumeric`: by the number of the column. */
+export function gridPiece(
+  columns: readonly string[],
+  rows: readonly (readonly Piece[])[],
+  isNumeric: (at: number) => boolean = () => false,
+): Html {
+  const numeric = columns.map((_, at) => isNumeric(at) && new Html('class="number"'));
   const head = (column: string, at: number) => markup`<th scope="col" ${numeric[at]}>${column}</th>`;
-  const cell = (one: ui.Cell | ui.Form, at: number) =>
-    markup`<td ${numeric[at]} data-label="${columns[at]}"><div>${cellPiece(one, frame)}</div></td>`;
+  const cell = (one: Piece, at: number) =>
+    markup`<td ${numeric[at]} data-label="${columns[at]}"><div>${one}</div></td>`;
   return markup`<div class="scrolled" tabindex="0"><table>
 <thead><tr>${columns.map(head)}</tr></thead>
 <tbody>${rows.map((row) => markup`<tr>${row.map(cell)}</tr>\n`)}</tbody>
@@ -203,7 +223,7 @@ ${explains !== undefined && markup`<p>${explains}</p>`}${[...fields, reason].map
 </form></details>`;
 }
 
-function fieldPiece({ name, label, value, choices, isLong, isRequired }: ui.FormField): Html {
+export function fieldPiece({ name, label, value, choices, isLong, isRequired }: ui.FormField): Html {
   const attributes = markup`name="${name}" ${isRequired === true && new Html('required')}`;
   const option = ([one, text]: readonly [string, string]) =>
     markup`<option value="${one}" ${one === value && new Html('selected')}>${text}</option>`;
@@ -217,15 +237,15 @@ function fieldPiece({ name, label, value, choices, isLong, isRequired }: ui.Form
 }
 
 /** A piece of a page, written as it is. */
-class Html {
+export class Html {
   constructor(readonly text: string) {}
 }
 
 /** What a page is made of; undefined and false are nothing. */
-type Piece = Html | string | number | false | undefined | readonly Piece[];
+export type Piece = Html | string | number | false | undefined | readonly Piece[];
 
 /** Makes a piece of a page; what is inserted is escaped, in text and in quoted attributes, unless it is one itself. */
-function markup(fixed: TemplateStringsArray, ...inserted: readonly Piece[]): Html {
+export function markup(fixed: TemplateStringsArray, ...inserted: readonly Piece[]): Html {
   return new Html(fixed.map((text, at) => text + textOf(inserted[at])).join(''));
 }
 

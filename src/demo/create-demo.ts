@@ -1,3 +1,4 @@
+import { createHmac, randomBytes } from 'node:crypto';
 import { access, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { FeedRefusals } from '../domain/products/feed';
@@ -5,9 +6,9 @@ import { VoucherWriter } from '../domain/vouchers/voucher-writer';
 import { VisibleWrites, WaitForReadModels } from '../http/visible-writes';
 import { START } from '../kernel/event';
 import { type EventLog } from '../kernel/event-log';
-import { type Directory } from '../network/directory';
+import { type Directory, directoryAt } from '../network/directory';
 import { FollowedDirectory } from '../network/follower';
-import { type Caller } from '../network/organisations';
+import { type Caller, tokenHash } from '../network/organisations';
 import { importNetwork, type NewToken } from '../operations/import-network';
 import { SystemClock } from '../runtime/clock';
 import { type LoadCommand, ProductCommands } from '../services/products/commands';
@@ -20,32 +21,58 @@ import { demoSubscriptions } from './subscriptions';
 import { demoTransactions } from './transactions';
 import { CommandError } from '../operations/command-error';
 
+interface DemoOptions {
+  /** A secret that its tokens are made of, so that each start knows them; they are stored nowhere. */
+  readonly key?: Uint8Array;
+  /** `127.0.0.1:<port>`: there are subscriptions whose messages are sent to it. */
+  readonly receiver?: string | undefined;
+}
+
 /**
- * Fills an empty log with the demo network and returns the lines to print; none if the log is not empty. `show`
- * receives what it does, with the share that is done. With a `receiver` (`127.0.0.1:<port>`) there are subscriptions whose
- * messages are sent to it. Raises `CommandError` if an earlier start was interrupted.
+ * Fills an empty log with the demo network. Returns its tokens that are valid: none if the log is of another network, or was
+ * filled with another key. `show` receives what is done, with the share of it. Raises `CommandError` if an earlier start was
+ * interrupted.
  */
 export async function createDemo(
   log: EventLog,
   dataDir: string,
   show: (step: string) => void = () => undefined,
-  receiver?: string,
-): Promise<DemoLines> {
+  { key = randomBytes(32), receiver }: DemoOptions = {},
+): Promise<readonly NewToken[]> {
   const marker = join(dataDir, 'demo-under-way');
+  const tokens = demoTokens(key);
   if ((await log.head()) !== START) {
     const isComplete = await access(marker).then(
       () => false,
       () => true,
     );
-    if (isComplete) return () => [];
-    throw new CommandError(
-      'creating the demo network was interrupted: remove the data folder and start again',
-    );
+    if (!isComplete)
+      throw new CommandError(
+        'creating the demo network was interrupted: remove the data folder and start again',
+      );
+    const { organisations } = await directoryAt(log);
+    return tokens.filter(({ token }) => organisations.callerOf(tokenHash(token)) !== undefined);
   }
   await writeFile(marker, '');
-  const lines = await fillWithDemo(log, dataDir, show, receiver);
+  await fillWithDemo(log, dataDir, tokens, show, receiver);
   await rm(marker);
-  return lines;
+  return tokens;
+}
+
+function demoTokens(key: Uint8Array): readonly NewToken[] {
+  return demoNetwork().tokens.map((entry) => {
+    const { organisationId, system, siteId = '' } = entry;
+    const secret = createHmac('sha256', key).update(`${organisationId} ${system} ${siteId}`).digest('hex');
+    return { ...entry, token: secret.slice(0, 40) };
+  });
+}
+
+/** The tokens as the documentation offers them. */
+export function offeredTokens(tokens: readonly NewToken[]) {
+  return tokens.map(({ token, system, organisationId, siteId }) => {
+    const { kind, name } = ownerOf(organisationId, siteId);
+    return { token, system, kind, owner: name };
+  });
 }
 
 /** Runs as the system clock does, and shows the time that it is set to. */
@@ -61,9 +88,10 @@ class DemoClock extends SystemClock {
 async function fillWithDemo(
   log: EventLog,
   dataDir: string,
+  tokens: readonly NewToken[],
   show: (step: string) => void,
   receiver: string | undefined,
-): Promise<DemoLines> {
+): Promise<void> {
   const ending = new AbortController();
   const clock = new DemoClock();
   const follower = new FollowedDirectory(clock, log, ending.signal);
@@ -74,7 +102,7 @@ async function fillWithDemo(
   const visible = new VisibleWrites(log, readModels);
   const voucherCommands = new VoucherCommands(new VoucherWriter(clock, log), visible, follower, clock);
   const post = async (feedId: number, products: readonly PostedProduct[]): Promise<void> => {
-    const caller = ownerOf(feedId, follower.directory);
+    const caller = posterOf(feedId, follower.directory);
     const body = bodyOf(JSON.stringify({ products }));
     const format = () => 'json' as const;
     const { faults } = await productCommands.load({ feedId, caller, mode: 'update', format, body });
@@ -86,13 +114,9 @@ async function fillWithDemo(
   try {
     const started = clock.present;
     const firstPosted = new Date(started.getTime() - FIRST_POSTED * DAY);
-    const tokens: NewToken[] = [];
-    const onToken = (token: NewToken): number => tokens.push(token);
     show('the demo network is being created');
-    const { position } = await importNetwork(clock, log, demoNetwork(), {
-      at: firstPosted.toISOString(),
-      onToken,
-    });
+    const network = { ...demoNetwork(), tokens };
+    const { position } = await importNetwork(clock, log, network, { at: firstPosted.toISOString() });
     await follower.reached(position);
     const parts = { log, follower, visible, clock };
     const steps = [
@@ -119,7 +143,6 @@ async function fillWithDemo(
         `the demo network is being created: ${Math.floor((100 * (done + 1)) / all.length)} % of its history`,
       );
     }
-    return demoLines(tokens);
   } finally {
     await loader.close();
     ending.abort();
@@ -128,7 +151,7 @@ async function fillWithDemo(
 }
 
 /** The advertiser that a feed belongs to, as the caller of a post. */
-function ownerOf(feedId: number, directory: Directory): Caller {
+function posterOf(feedId: number, directory: Directory): Caller {
   const programId = directory.feed(feedId)?.programIds[0] ?? NaN;
   const organisationId = directory.program(programId)?.organisationId ?? NaN;
   return { tokenHash: '', organisationId, kind: 'advertiser', system: 'PRODUCTS' };
@@ -227,14 +250,11 @@ function of(organisationId: number, posted: DemoVoucher['posted']): DemoVoucher 
   return { organisationId, posted };
 }
 
-/** Lines to print at the start: tokens and example calls for a base URL. */
-type DemoLines = (baseUrl: string) => readonly string[];
-
-/** The tokens cannot be read again later. */
-export function demoLines(tokens: readonly NewToken[]): DemoLines {
+/** Lines to print at the start: all tokens, and example calls for a base URL. */
+export function demoLines(tokens: readonly NewToken[], baseUrl: string): readonly string[] {
   const [products, vouchers] = [tokensOf(tokens, 'PRODUCTS'), tokensOf(tokens, 'VOUCHERS')];
   const [conversions, claims] = [tokensOf(tokens, 'CONVERSIONS'), tokensOf(tokens, 'CLAIMS')];
-  return (baseUrl) => [
+  return [
     ...tokens.map(describe),
     '',
     '# For the examples of the README',
@@ -248,13 +268,15 @@ export function demoLines(tokens: readonly NewToken[]): DemoLines {
 }
 
 function describe({ organisationId, system, siteId, token }: NewToken): string {
+  const { kind, name } = ownerOf(organisationId, siteId);
+  return `${token}  ${system.padEnd(8)}  ${kind} ${name}`;
+}
+
+function ownerOf(organisationId: number, siteId: number | undefined) {
   const { organisations, sites } = demoNetwork();
-  const organisation = organisations.find(({ id }) => id === organisationId);
+  const { kind = '', name = '' } = organisations.find(({ id }) => id === organisationId) ?? {};
   const site = sites.find(({ id }) => id === siteId);
-  const owner =
-    `${organisation?.kind ?? ''} ` +
-    `${organisation?.name ?? ''}${site === undefined ? '' : `, site ${site.name}`}`;
-  return `${token}  ${system.padEnd(8)}  ${owner}`;
+  return { kind, name: site === undefined ? name : `${name}, site ${site.name}` };
 }
 
 type ExampleTokens = Readonly<Record<'advertiser' | 'publisher' | 'operator', string>>;

@@ -19,7 +19,7 @@ const { advertisers, publishers, operator, sites, programs, inquiry, daysToAutoA
 
 /**
  * The demo network file: two advertisers with three programs each, two publishers and an operator. No entry has a
- * token, so the import generates unique ones.
+ * token: the demonstration has its own, or the import generates unique ones.
  */
 export function demoNetwork() {
   return {

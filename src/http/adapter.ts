@@ -15,6 +15,7 @@ import { REPLAYED } from './idempotency';
 /** Response headers that scripts of other origins may read (Document 1, Conventions 7). */
 const EXPOSED = [
   REPLAYED,
+  'Link',
   'X-As-Of',
   'X-Dry-Run',
   'X-Has-More',

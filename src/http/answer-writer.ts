@@ -9,7 +9,14 @@ import { acceptsGzip, CONTENT_TYPES, type Format } from '../wire/api/format';
 import { calledWith } from '../wire/json/write';
 import { Answer, ListAnswer, QueuedAnswer, StreamedAnswer } from './answer';
 import { ClientGone, ReadQueue } from './read-queue';
-import { checkJsonp, type Rendered, renderErrors, renderResult, type Representation } from './representation';
+import {
+  checkJsonp,
+  helpLinks,
+  type Rendered,
+  renderErrors,
+  renderResult,
+  type Representation,
+} from './representation';
 import { admissionOf } from './request-state';
 import { dropIfSlow, streamOf, whenOver } from './send-stream';
 import { errorNamespace, HttpParts } from './service';
@@ -59,7 +66,9 @@ export class AnswerWriter {
   ): Rendered {
     if (!('faults' in renderings)) return renderResult(renderings, status, view);
     const { service } = admissionOf(reply.request);
-    const namespace = errorNamespace(service, reply.request.method, this.parts.baseUrl());
+    const baseUrl = this.parts.baseUrl();
+    const namespace = errorNamespace(service, reply.request.method, baseUrl);
+    reply.headers(helpLinks(renderings.faults, baseUrl));
     return renderErrors(renderings.faults, status, namespace, view);
   }
 

@@ -10,7 +10,7 @@ import { reasonsOf } from '../runtime/unavailable';
 import { httpFaults, notBuilt, notResponding } from '../wire/api/errors';
 import { AnsweredBefore, REPLAYED } from './idempotency';
 import { ClientGone } from './read-queue';
-import { failureRepresentation, renderErrors } from './representation';
+import { failureRepresentation, helpLinks, renderErrors } from './representation';
 import { dropIfSlow } from './send-stream';
 import { errorNamespace, HttpParts } from './service';
 import { namingRequest } from './request-state';
@@ -53,7 +53,7 @@ export class FailureFilter implements ExceptionFilter {
     const namespace = errorNamespace(request.service, request.method, this.parts.baseUrl());
     const view = failureRepresentation(request);
     const { status, contentType, body } = renderErrors(faults, failure.status, namespace, view);
-    addHeaders(reply, faults);
+    addHeaders(reply.headers(helpLinks(faults, this.parts.baseUrl())), faults);
     const text = [...body].join('');
     dropIfSlow(reply.raw, Buffer.byteLength(text), this.parts.downloadRate);
     reply.code(status).type(contentType).header('Vary', 'Accept').header('X-Content-Type-Options', 'nosniff');

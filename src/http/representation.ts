@@ -124,6 +124,16 @@ export function renderErrors(
   return renderResult({ json, xml: () => errorsAsXml(faults, namespace) }, status, view);
 }
 
+/** Codes of an answer that are linked. */
+const MOST_LINKS = 10;
+
+/** Leads to the pages that explain the codes of an error list, in every format (`docs/decisions.md#x139`). */
+export function helpLinks(faults: readonly Fault[], baseUrl: string): Readonly<Record<string, string>> {
+  const codes = [...new Set(faults.map(({ code }) => code))].slice(0, MOST_LINKS);
+  const links = codes.map((code) => `<${baseUrl}/docs/errors/${code}>; rel="help"`);
+  return links.length === 0 ? {} : { Link: links.join(', ') };
+}
+
 /** A script with an error status would not run (`docs/decisions.md#a5`). */
 function called(name: string, call: JsonpCall): Rendered {
   return { status: 200, contentType: CONTENT_TYPES.jsonp, body: jsonpPieces(name, call) };

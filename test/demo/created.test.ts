@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DAY, demoFeed, demoPriceChanges } from '../../src/demo/products';
-import { createDemo, demoVouchers } from '../../src/demo/create-demo';
+import { createDemo, demoLines, demoVouchers, offeredTokens } from '../../src/demo/create-demo';
 import { type DemoReceiver, openDemoReceiver } from '../../src/demo/subscriptions';
 import { openLog } from '../../src/engines/embedded/log/open-log';
 import { START } from '../../src/kernel/event';
@@ -51,9 +51,11 @@ const total = (lists: readonly (readonly unknown[])[]): number =>
 describe('The demo in a log', () => {
   it('lists every product, has an event for each price change, publishes every voucher, and is created only once', async () => {
     const shown: string[] = [];
-    const lines = (await createDemo(log, folder, (step) => shown.push(step), receiver.address))(
-      'http://127.0.0.1:3000',
-    );
+    const key = Buffer.alloc(32, 1);
+    const tokens = await createDemo(log, folder, (step) => shown.push(step), {
+      ...{ key, receiver: receiver.address },
+    });
+    const lines = demoLines(tokens, 'http://127.0.0.1:3000');
     // However slow the engines are, there is something new to show.
     const shares = shown.map((step) => Number(/: (\d+) % of its history$/.exec(step)?.[1] ?? 0));
     expect(shares).toEqual([...shares].sort((one, other) => one - other));
@@ -68,8 +70,14 @@ describe('The demo in a log', () => {
       VoucherRevised: 1,
     });
     const head = await log.head();
-    expect((await createDemo(log, folder))('http://127.0.0.1:3000')).toEqual([]);
+    // Each later start knows the tokens by the key of the installation; another one knows none.
+    expect(await createDemo(log, folder, undefined, { key })).toEqual(tokens);
+    expect(await createDemo(log, folder)).toEqual([]);
     expect(await log.head()).toBe(head);
+    expect(offeredTokens(tokens)[2]).toEqual({
+      ...{ token: tokens[2]?.token, system: 'PRODUCTS', kind: 'publisher' },
+      owner: 'Preisfuchs, site Preisfuchs',
+    });
   });
 
   it('has its events in chronological order, and vouchers of all types', async () => {

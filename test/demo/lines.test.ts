@@ -7,7 +7,7 @@ const BASE_URL = 'http://127.0.0.1:3000';
 describe('The demo', () => {
   it('prints each token with its owner, and example calls with the tokens', () => {
     const tokens = demoNetwork().tokens.map((entry, number) => ({ ...entry, token: `token-${number}` }));
-    const lines = demoLines(tokens)(BASE_URL);
+    const lines = demoLines(tokens, BASE_URL);
     expect(lines[0]).toBe('token-0  PRODUCTS  advertiser Kaufhaus Lindner');
     expect(lines[2]).toBe('token-2  PRODUCTS  publisher Preisfuchs, site Preisfuchs');
     expect(lines.filter((line) => line.includes('?token=token-2'))).toHaveLength(7);

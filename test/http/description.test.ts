@@ -231,8 +231,8 @@ describe('the description of the interface (decisions A8)', () => {
     const untold = handlers.filter((handler) => !Reflect.hasMetadata(ApiOperation.KEY, handler as object));
     // What answers without a token belongs to no service (decisions A8).
     expect(untold.map((handler) => (handler as { name: string }).name).sort()).toEqual([
-      ...['file', 'file', 'follow', 'index', 'index', 'live', 'page', 'page', 'post'],
-      ...['ready', 'root', 'schema', 'schema', 'send', 'start', 'version'],
+      ...['error', 'file', 'file', 'follow', 'index', 'index', 'live', 'page', 'page', 'post'],
+      ...['ready', 'root', 'schema', 'schema', 'send', 'start', 'start', 'version'],
     ]);
     expect(handlers.length).toBe(untold.length + operations.length);
   });

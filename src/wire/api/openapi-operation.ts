@@ -137,7 +137,7 @@ function partlyOf({ partly, answer }: OperationText, now: Date): Json {
   return {
     400: {
       description: `${partly} Or an error list: nothing has taken effect.`,
-      headers: headers(WRITTEN),
+      headers: headers({ ...HELP, ...WRITTEN }),
       content: {
         [mediaTypeFor('json')]: {
           schema: shapeIn('json', { name: partlyNamed(answer) }),
@@ -438,8 +438,13 @@ function headerParameter(name: string, { description, example, isOptional }: Hea
   return { name, in: 'header', ...required, description, schema: { type: 'string' }, example };
 }
 
-const REFUSAL_HEADERS = { 'X-Log-Position': 'Of a partly refused post: position of the write in the log' };
+const HELP = { Link: 'For each code the page that explains it, with rel="help"' };
+const REFUSAL_HEADERS = {
+  ...HELP,
+  'X-Log-Position': 'Of a partly refused post: position of the write in the log',
+};
 const OTHER_HEADERS = {
+  ...HELP,
   Allow: 'Of 405: allowed methods',
   'Retry-After': 'Of 429 and 503: seconds to wait before repeating the request',
 };

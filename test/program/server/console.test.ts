@@ -1,5 +1,10 @@
+import { execFile, spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
+import { ModuleKind, ScriptTarget, transpile } from 'typescript';
 import { PAGES } from '../../../src/console/pages';
 import { removeFolder, Server, temporaryFolder } from '../../support/server';
 
@@ -207,5 +212,141 @@ describe('The console (decisions X124)', () => {
     await page.goto(address('overview'));
     expect(page.url()).toContain('/console/login');
     await context.close();
+  });
+});
+
+describe('The documentation of a demonstration (decisions X82, X83, X140)', () => {
+  /** Pages with everything that can be folded, unfolded. */
+  const DOCS = ['', 'products', 'vouchers', 'claims', 'conversions', 'claim-subscriptions', 'operations'];
+  const OTHERS = [
+    'requests',
+    'following',
+    'notifications',
+    'decisions',
+    'errors',
+    'errors/PF_240',
+    'errors/503',
+  ];
+
+  describe.each(SCREENS)('in a browser, $name', ({ viewport, colorScheme }) => {
+    let page: Page;
+    beforeAll(async () => {
+      page = await (await browser.newContext({ viewport, colorScheme })).newPage();
+      page.on('pageerror', (error) => complaints.push(error.message));
+      page.on('console', (message) => {
+        if (['error', 'warning'].includes(message.type())) complaints.push(message.text());
+      });
+    });
+    afterAll(() => page.context().close());
+
+    it.each([...DOCS, ...OTHERS])('shows “%s” without complaints, within the screen', async (name) => {
+      const answer = await page.goto(`${server.url}/docs/${name}`.replace(/\/$/, ''));
+      expect(answer?.status()).toBe(200);
+      await page.evaluate("document.querySelectorAll('details').forEach((one) => (one.open = true))");
+      const beyond = await page.evaluate('document.documentElement.scrollWidth - innerWidth');
+      const scrolled =
+        "[...document.querySelectorAll('.scrolled')].filter((one) => one.scrollWidth > one.clientWidth).length";
+      const unnamed =
+        "[...document.querySelectorAll('main :is(input, select, textarea)')].filter((one) => one.labels.length !== 1).length";
+      const twice =
+        "(() => { const ids = [...document.querySelectorAll('[id]')].map(({ id }) => id); return ids.filter((id, at) => ids.indexOf(id) !== at); })()";
+      const found = [
+        beyond,
+        await page.evaluate(scrolled),
+        await page.evaluate(unnamed),
+        await page.evaluate(twice),
+      ];
+      expect([name, found, complaints.splice(0)]).toEqual([name, [0, 0, 0, []], []]);
+    });
+  });
+
+  it('sends a request as somebody of the demonstration by one click, and explains its errors', async () => {
+    const page = await (await browser.newContext()).newPage();
+    const sent: string[] = [];
+    page.on('request', (request) => sent.push(request.url()));
+    await page.goto(`${server.url}/docs/products#searchProducts`);
+    const search = page.locator('#searchProducts');
+    await search.locator('summary', { hasText: 'Try it' }).click();
+    await search.getByRole('button', { name: 'Send as Preisfuchs, site Preisfuchs', exact: true }).click();
+    await search.locator('.said.good', { hasText: '200' }).waitFor();
+    expect(await search.locator('.answered pre').last().textContent()).toContain('"totalHits"');
+    // The token is there for other operations, in the tab only, and in no address.
+    await search.getByLabel('Other keys').fill('pageSize=0');
+    await search.getByRole('button', { name: 'Send', exact: true }).click();
+    await search.locator('.said.bad', { hasText: '400' }).waitFor();
+    expect(sent.filter((url) => /[0-9a-f]{40}|token/.test(url))).toEqual([]);
+    await search.getByRole('link', { name: 'What PF_430 means' }).click();
+    await page.waitForURL('**/docs/errors/PF_430');
+    await expect(page.evaluate('localStorage.length')).resolves.toBe(0);
+    // The language that somebody reads is that of all examples.
+    await page.goto(`${server.url}/docs/vouchers`);
+    await page.locator('#listVouchers label', { hasText: 'Python' }).click();
+    await expect(
+      page.locator('#postVoucher .tabs').first().locator('pre:visible').textContent(),
+    ).resolves.toContain('import json');
+    // A post with the example of its body.
+    const post = page.locator('#postVoucher');
+    await post.locator('summary', { hasText: 'Try it' }).click();
+    await post.getByRole('button', { name: 'Send as Kaufhaus Lindner' }).click();
+    await post.locator('.said.good', { hasText: '200' }).waitFor();
+    await page.context().close();
+  });
+
+  it('can be read without scripts', async () => {
+    const page = await (await browser.newContext({ javaScriptEnabled: false })).newPage();
+    await page.goto(`${server.url}/docs/products`);
+    const search = page.locator('#searchProducts');
+    await search.locator('label', { hasText: 'PHP' }).click();
+    expect(await search.locator('.tabs pre:visible').textContent()).toContain('curl_init');
+    expect(await search.locator('summary', { hasText: 'Try it' }).count()).toBe(1);
+    expect(await search.locator('summary', { hasText: 'Try it' }).isVisible()).toBe(false);
+    await page.context().close();
+  });
+
+  /** How a language runs an example, once it is written to a file. */
+  const RUNS: Readonly<Record<string, readonly [file: string, ...command: string[]]>> = {
+    curl: ['example.sh', 'bash'],
+    TypeScript: ['example.mjs', process.execPath],
+    Python: ['example.py', 'python3'],
+    PHP: ['example.php', 'php'],
+  };
+  const hasPhp = spawnSync('php', ['--version']).status === 0;
+
+  /** The reading operation of each service, and whose token it needs. */
+  const READS = [
+    ['products', 'searchProducts', 'PUBLISHER'],
+    ['vouchers', 'listVouchers', 'VOUCHER_PUBLISHER'],
+    ['conversions', 'listTransactions', 'CONVERSION_PUBLISHER'],
+    ['conversions', 'listSubscriptions', 'CONVERSION_PUBLISHER'],
+    ['claims', 'listClaims', 'CLAIM_PUBLISHER'],
+    ['claim-subscriptions', 'listClaimSubscriptions', 'CLAIM_PUBLISHER'],
+    ['operations', 'listAllFeeds', 'OPS'],
+  ] as const;
+
+  describe.each(Object.entries(RUNS))('has examples in %s', (language, [file, ...command]) => {
+    const run = language === 'PHP' && !hasPhp ? it.skip : it;
+    run.each(READS)('that can be run as they are shown: of %s %s', async (name, id, owner) => {
+      const html = await (await fetch(`${server.url}/docs/${name}`)).text();
+      const section = html.split(`<section id="${id}"`)[1]?.split('</section>')[0] ?? '';
+      const labels = [...section.matchAll(/value="(\w+)"[^>]*><label for="\w+-request-/g)].map(
+        ([, one]) => one,
+      );
+      const shown =
+        [...section.matchAll(/<pre tabindex="0">(.*?)<\/pre>/gs)][labels.indexOf(language)]?.[1] ?? '';
+      const code = shown.replace(/&#(\d+);/g, (_, number) => String.fromCharCode(Number(number)));
+      const own = await temporaryFolder();
+      const plain =
+        language === 'TypeScript'
+          ? transpile(code, { target: ScriptTarget.ES2022, module: ModuleKind.ESNext })
+          : code;
+      await writeFile(join(own, file), plain);
+      const [, value = ''] = new RegExp(`\\b${owner}=(\\w+)`).exec(server.stdoutLines.join('\n')) ?? [];
+      const [program = '', ...args] = command;
+      const { stdout } = await promisify(execFile)(program, [...args, join(own, file)], {
+        env: { PATH: process.env.PATH, TOKEN: value },
+      });
+      expect([id, stdout]).toEqual([id, expect.not.stringMatching(/errors|^\s*$/)]);
+      await removeFolder(own);
+    });
   });
 });
