@@ -96,7 +96,7 @@ function literal(value: unknown, notation: Notation, indent: string): string {
   const { list, object, emptyObject, arrow, words, text } = notation;
   if (typeof value === 'string') return text(value);
   if (typeof value === 'boolean') return words[`${value}`];
-  if (typeof value !== 'object' || value === null) return value === null ? words.null : String(value);
+  if (typeof value !== 'object' || value === null) return value === null ? words.null : JSON.stringify(value);
   const deeper = `${indent}    `;
   const lines = Array.isArray(value)
     ? value.map((one) => literal(one, notation, deeper))

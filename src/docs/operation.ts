@@ -82,7 +82,7 @@ export interface ShownOperation {
   readonly isWebhook: boolean;
 }
 
-export interface Surroundings {
+export interface PageContext {
   readonly document: ApiDocument;
   /** The URL of the server, for examples. */
   readonly baseUrl: string;
@@ -99,7 +99,7 @@ export function tabsPiece(id: string, legend: string, texts: readonly (readonly 
   return markup`<fieldset class="tabs"><legend>${legend}</legend>${texts.map(tab)}${texts.map(panel)}</fieldset>`;
 }
 
-export function operationPiece(shown: ShownOperation, { offered, ...around }: Surroundings): Html {
+export function operationPiece(shown: ShownOperation, { offered, ...around }: PageContext): Html {
   const { method, path, operation, isWebhook } = shown;
   const { operationId: id, summary, description = '', deprecated } = operation;
   const keys = parametersOf(operation, around.document);
@@ -127,7 +127,7 @@ const MOST_OPEN = 8;
 /** The target with the examples of its parameters, as a client would send it. */
 function requestOf(
   { method, path, operation }: ShownOperation,
-  { document, baseUrl }: Context,
+  { document, baseUrl }: PageFacts,
 ): ExampleRequest {
   const given = parametersOf(operation, document).filter(({ example }) => example !== undefined);
   const valueOf = (wanted: string) => encoded(given.find(({ name }) => name === wanted)?.example);
@@ -139,7 +139,7 @@ function requestOf(
   return { method, url, isJson, ...(body === undefined ? {} : { body }) };
 }
 
-type Context = Omit<Surroundings, 'offered'>;
+type PageFacts = Omit<PageContext, 'offered'>;
 
 const JSON_TYPE = 'application/json';
 
@@ -152,7 +152,10 @@ function encoded(value: unknown): string {
 }
 
 /** How an operation is called, by language. */
-export function requestTexts(shown: ShownOperation, around: Context): readonly (readonly [string, string])[] {
+export function requestTexts(
+  shown: ShownOperation,
+  around: PageFacts,
+): readonly (readonly [string, string])[] {
   const request = requestOf(shown, around);
   return Object.entries(LANGUAGES).map(([language, write]) => [language, write(request)]);
 }
@@ -197,7 +200,7 @@ export function codesOf(
     ]);
 }
 
-function keysPiece(keys: readonly ApiParameter[], { linkTo }: Context): Html {
+function keysPiece(keys: readonly ApiParameter[], { linkTo }: PageFacts): Html {
   const rows = keys.map(({ name, in: place, required, description = '', schema }) => [
     [
       markup`<code>${name}</code>`,
@@ -233,7 +236,7 @@ function typeOf(schema: ApiSchema): string {
 /** Fields with those within them: `offers[].price`. A record within itself is listed once. */
 function fieldsIn(
   content: ApiContent | undefined,
-  { document, linkTo }: Context,
+  { document, linkTo }: PageFacts,
 ): readonly (readonly Piece[])[] {
   const rows: (readonly Piece[])[] = [];
   const visit = (schema: ApiSchema, place: string, within: readonly string[]): void => {
@@ -278,7 +281,7 @@ function examplesOf(
 
 function answersPiece(
   shown: ShownOperation,
-  around: Context,
+  around: PageFacts,
   fold: (title: string, isOpen: boolean, inner: Piece) => Html,
 ): Html {
   const { operation, others } = shown;

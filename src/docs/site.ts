@@ -39,7 +39,7 @@ const FOLDER = ['../..', '../../..'].map((up) => join(__dirname, up, 'docs')).fi
 const guideText = (name: string): string => readFileSync(join(FOLDER, `${name}.md`), 'utf8');
 
 /** What a code means in one of the tables that have it. */
-interface Meaning {
+interface CodeMeaning {
   /** Of the services that have the table. */
   readonly title: string;
   /** The first of them; undefined for the codes of all services. */
@@ -70,7 +70,7 @@ export function explainedErrors(): {
 /** The pages of `/docs`, each made when it is asked for (`docs/decisions.md#x82`). */
 export class Site {
   private readonly errors = explainedErrors();
-  private readonly meanings: ReadonlyMap<string, readonly Meaning[]>;
+  private readonly meanings: ReadonlyMap<string, readonly CodeMeaning[]>;
   private readonly operations: readonly ShownOperation[];
 
   constructor(private readonly parts: SiteParts) {
@@ -235,7 +235,7 @@ ${raising === 'all' ? markup`<p>All operations.</p>` : markup`<ul class="content
   }
 
   /** The operations that may be refused with a code. */
-  private raising(code: string, meanings: readonly Meaning[]): readonly ShownOperation[] | 'all' {
+  private raising(code: string, meanings: readonly CodeMeaning[]): readonly ShownOperation[] | 'all' {
     if (meanings.some(({ service }) => service === undefined)) return 'all';
     const { verbs = [] } = this.errors.byCode.get(code) ?? {};
     const titles = meanings.flatMap(({ tags }) => tags);
@@ -256,7 +256,7 @@ ${raising === 'all' ? markup`<p>All operations.</p>` : markup`<ul class="content
 }
 
 /** The rows of a table that these services have; without services all have it. */
-function meaningsIn(table: FaultTable, services: readonly Service[]): readonly Meaning[] {
+function meaningsIn(table: FaultTable, services: readonly Service[]): readonly CodeMeaning[] {
   const tags = services.flatMap(({ description }) => description?.title ?? []);
   const title = tags.length === 0 ? 'All services' : tags.join(', ');
   return Object.values(table).map(([code, status, text]) => ({

@@ -6,6 +6,7 @@ import { conversionFaultTable } from '../../src/domain/subscriptions/faults';
 import { voucherFaultTable } from '../../src/domain/vouchers/voucher';
 import { DOCS_ROUTES } from '../../src/docs/docs.controller';
 import { explainedErrors } from '../../src/docs/site';
+import { type FaultTable } from '../../src/kernel/fault';
 import { httpFaultTable, openApiFaultTable } from '../../src/wire/api/errors';
 import { NETWORK, FEEDS, TOKENS } from '../api/network';
 import { type Response, TestApp } from '../support/app';
@@ -19,7 +20,7 @@ beforeAll(async () => {
 });
 afterAll(() => app.close());
 
-const TABLES = [
+const TABLES: readonly FaultTable[] = [
   ...[openApiFaultTable, httpFaultTable, productFaultTable, voucherFaultTable],
   ...[conversionFaultTable, claimFaultTable],
 ];
