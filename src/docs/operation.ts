@@ -171,7 +171,7 @@ function nameIn({ $ref }: ApiReference): string {
   return $ref.split('/').at(-1) ?? '';
 }
 
-export function responsesOf(
+function responsesOf(
   { responses }: ApiOperation,
   { components }: ApiDocument,
 ): readonly (readonly [status: string, response: ApiResponse])[] {
