@@ -61,6 +61,7 @@ function documentOf(number: number) {
       ...(publishStartDate === undefined ? {} : { publishStartDate: iso(publishStartDate) }),
     },
     currency: { currency: 'EUR' },
+    phase: 'shown',
   };
   const id = String(number);
   const { fields, document } = vouchers.describe(stored, id, new Directory());

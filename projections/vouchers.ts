@@ -2,7 +2,10 @@ import {
   audienceOf,
   currencyIn,
   type ListedVoucher,
+  phaseAfter,
+  phaseEnd,
   type StoredVoucher,
+  textsOf,
   VOUCHER,
   type VoucherEvent,
 } from '../src/domain/vouchers/voucher';
@@ -18,6 +21,7 @@ import {
 import { type FieldType, type FieldValue, type ReadStore, type Target } from '../src/kernel/read-store';
 import { type Projection } from '../src/projector/projection';
 import { type PageInParts, searchInParts } from '../src/projector/search-in-parts';
+import { DAY } from '../src/wire/date';
 import { queryWordsOf, tokensOf } from '../src/wire/words';
 
 const FIELDS = {
@@ -35,6 +39,8 @@ const FIELDS = {
   endDate: 'number',
   publishStart: 'number',
   publishEnd: 'number',
+  /** When time alone shows or hides it next (epoch ms); absent: never. */
+  turnsAt: 'number',
 } as const satisfies Readonly<Record<string, FieldType>>;
 
 type VoucherField = keyof typeof FIELDS;
@@ -44,9 +50,9 @@ const OPEN = { start: -8.64e15, end: 8.64e15 } as const;
 
 /** The vouchers that have not been withdrawn, for listings (Document 2, List keys). */
 export const vouchers: Projection<StoredVoucher, VoucherEvent> = {
-  collection: { name: 'vouchers', version: 3, fields: FIELDS, sorts: ['updated'] },
+  collection: { name: 'vouchers', version: 4, fields: FIELDS, sorts: ['updated', 'turnsAt'] },
   streams: [`${VOUCHER}-`],
-  handles: ['VoucherPublished', 'VoucherRevised', 'VoucherWithdrawn'],
+  handles: ['VoucherPublished', 'VoucherRevised', 'VoucherWithdrawn', 'VoucherShown', 'VoucherHidden'],
   replaces: ['VoucherPublished', 'VoucherWithdrawn'],
   idOf: (event) => String(idOf(event)),
   fold(stored, event) {
@@ -55,12 +61,25 @@ export const vouchers: Projection<StoredVoucher, VoucherEvent> = {
       case 'VoucherPublished': {
         const { programId, voucher, sourceId = String(idOf(event)) } = event.data;
         const currency = currencyIn(event.data, event.position);
-        return { programId, sourceId, created: updated, updated, voucher, currency };
+        return {
+          programId,
+          sourceId,
+          created: updated,
+          updated,
+          voucher,
+          currency,
+          phase: phaseAfter(event),
+        };
       }
       case 'VoucherRevised': {
         const currency = currencyIn(event.data, event.position);
-        return stored && { ...stored, updated, voucher: event.data.voucher, currency };
+        return (
+          stored && { ...stored, updated, voucher: event.data.voucher, currency, phase: phaseAfter(event) }
+        );
       }
+      case 'VoucherShown':
+      case 'VoucherHidden':
+        return stored && { ...stored, phase: phaseAfter(event) };
       case 'VoucherWithdrawn':
         return undefined;
     }
@@ -73,11 +92,12 @@ function idOf({ stream }: ParsedEvent<VoucherEvent>): number {
 }
 
 function fieldsOf(
-  { programId, updated, voucher }: StoredVoucher,
+  { programId, updated, voucher, phase }: StoredVoucher,
   id: string,
-): Record<VoucherField, FieldValue> {
-  const { title, shortDescription, description, code = '', siteIds, languageId } = voucher;
+): Partial<Record<VoucherField, FieldValue>> {
+  const { siteIds, languageId } = voucher;
   const { publishStartDate, publishEndDate } = voucher;
+  const turnsAt = phaseEnd(voucher, phase);
   return {
     id,
     programId: String(programId),
@@ -85,13 +105,14 @@ function fieldsOf(
     siteSpecific: String(siteIds !== undefined),
     languageId: languageId === undefined ? [] : [languageId.toLowerCase()],
     audience: audienceOf(programId, siteIds),
-    text: [title, shortDescription, description, code].flatMap(tokensOf),
+    text: textsOf(voucher).flatMap(tokensOf),
     updated,
     number: Number(id),
     startDate: Date.parse(voucher.startDate),
     endDate: Date.parse(voucher.endDate),
     publishStart: publishStartDate === undefined ? OPEN.start : Date.parse(publishStartDate),
     publishEnd: publishEndDate === undefined ? OPEN.end : Date.parse(publishEndDate),
+    ...(turnsAt === undefined ? {} : { turnsAt }),
   };
 }
 
@@ -129,6 +150,14 @@ export async function listVouchers(
 }
 
 const TARGET = { collection: vouchers.collection.name };
+
+/** How long what time alone has changed is made up for, if nothing has run meanwhile (ms). */
+const MADE_UP_MS = 7 * DAY;
+
+/** The vouchers that time alone has shown or hidden by `now` (epoch ms), as no event says yet. */
+export function turnedBy(now: number): Filter {
+  return allOf(between('turnsAt', { min: now - MADE_UP_MS, max: now }));
+}
 
 function toVoucher({ id, body }: Found): ListedVoucher {
   return { id: Number(id), ...(JSON.parse(body) as StoredVoucher) };

@@ -1,7 +1,7 @@
 import { type Command, Option } from 'commander';
 import { type DeliveryState } from '../../projections/deliveries';
 import { STATES } from '../domain/deliveries/stored-delivery';
-import { type TopicName } from '../domain/subscriptions/subscription';
+import { TOPIC_NAMES, type TopicName } from '../domain/subscriptions/subscription';
 import { CommandError } from '../operations/command-error';
 import { type AnySubscription } from '../operations/notifications';
 import { SYSTEM_CLOCK } from '../runtime/clock';
@@ -33,6 +33,7 @@ interface DeliveryFlags extends WhoseFlags {
   readonly receiver?: readonly string[];
   readonly transaction?: readonly string[];
   readonly claim?: readonly string[];
+  readonly voucher?: readonly string[];
   readonly state?: readonly DeliveryState[];
   readonly most: number;
 }
@@ -44,7 +45,9 @@ export function addNotifications(affilog: Command, parts: CliParts): void {
   const note = (text: string): unknown => parts.stderr.write(`affilog: ${text}\n`);
   const notifications = affilog
     .command('notifications')
-    .description('Notifications of transactions and claims, for operators. Works while servers run.');
+    .description(
+      'Notifications of transactions, claims and vouchers, for operators. Works while servers run.',
+    );
   withJson(whose(notifications.command('receivers')))
     .description(
       'List receivers, those that were used last first: counts, since when they fail, until when they rest, and ' +
@@ -62,7 +65,7 @@ export function addNotifications(affilog: Command, parts: CliParts): void {
     .description(
       'List the subscriptions of all organisations, the oldest first, each with its receivers below it.',
     )
-    .addOption(new Option('--topic <topic>', 'only to this topic').choices(['transactions', 'claims']))
+    .addOption(new Option('--topic <topic>', 'only to this topic').choices(TOPIC_NAMES))
     .action(
       onEngines(
         parts,
@@ -137,16 +140,17 @@ export function addNotifications(affilog: Command, parts: CliParts): void {
     .option('--receiver <id...>', 'only to these receivers')
     .option('--transaction <id...>', 'only about these transactions: transactionId or legacyTransactionId')
     .option('--claim <id...>', 'only about these claims')
+    .option('--voucher <id...>', 'only about these vouchers')
     .addOption(new Option('--state <state...>', 'only in these states').choices(STATES))
     .option('--most <number>', 'how many', integerFrom(1), 100)
     .action(
       onEngines(parts, async (engines, flags: DeliveryFlags) => {
-        const { deliveryLines, subjectsOf } = await operations();
+        const { aboutSubjects, deliveryLines } = await operations();
         const criteria = {
           organisationId: flags.organisation,
           subscriptionId: flags.subscription,
           receiver: flags.receiver,
-          subject: await subjectsOf(engines.log, flags.transaction, flags.claim),
+          ...(await aboutSubjects(engines.log, flags)),
           states: flags.state?.map((state) => ({ state })),
           at: {},
         };

@@ -273,29 +273,40 @@ export async function* eventsOnDemand(
 }
 
 /**
- * The history of an aggregate, one version for each event before the revision `to`, oldest first: the last 1,000. They
- * are folded from its stream by its decider, so they outlast the aggregate's removal, and read in batches on demand.
- * `fieldsOf` returns the fields to compare; without a result the aggregate has none any more, and the event that
- * removed it changed none.
+ * The history of an aggregate, one version for each event before the revision `to` that `isVersion`, oldest first: of
+ * the last 1,000 events. They are folded from its stream by its decider, so they outlast the aggregate's removal, and
+ * read in batches on demand. `fieldsOf` returns the fields to compare; without a result the aggregate has none any
+ * more, and the event that removed it changed none.
  */
 export async function* versionsOf<State, Event extends TimedEvent>(
   log: EventLog,
   decider: Pick<Decider<never, State, Event>, 'category' | 'initial' | 'evolve'>,
   id: string | number,
   fieldsOf: (state: State) => VersionFields | undefined,
-  { to, signal }: { readonly to: number; readonly signal?: AbortSignal | undefined },
+  {
+    to,
+    signal,
+    isVersion = () => true,
+  }: {
+    readonly to: number;
+    readonly signal?: AbortSignal | undefined;
+    readonly isVersion?: (event: Event) => boolean;
+  },
 ): AsyncGenerator<readonly Version<State>[]> {
   let state = decider.initial;
+  let version = 0;
   for await (const batch of eventsOnDemand(log, streamOf(decider.category, id), { to, signal })) {
     const versions: Version<State>[] = [];
     for (const recorded of batch) {
       const event = toFolded<Event>(recorded);
       const before = state;
       state = decider.evolve(state, event);
+      if (!isVersion(event)) continue;
+      version += 1;
       if (recorded.revision < to - MOST_VERSIONS) continue;
       const fields = fieldsOf(state);
       const changed = fields === undefined ? [] : differing(fieldsOf(before) ?? {}, fields);
-      versions.push({ version: recorded.revision + 1, time: event.data.at, changed, before, after: state });
+      versions.push({ version, time: event.data.at, changed, before, after: state });
     }
     yield versions;
   }

@@ -21,6 +21,8 @@ export class Programs {
   private readonly feeds = new Map<number, FeedDefinition>();
   private readonly sites = new Map<number, SiteDefinition>();
   private readonly connected = new Multimap<number, number>();
+  /** A cache, cleared when a site or a connection changes. */
+  private readonly sitesOfPrograms = new Map<number, ReadonlySet<number>>();
   private readonly sitesByOrganisation = new Multimap<number, number>();
   private readonly sitesEver = new Multimap<number, number>();
   /** By organisation and event. */
@@ -70,7 +72,17 @@ export class Programs {
     return this.connected.of(siteId);
   }
 
+  /** Ids of the existing sites that are connected to a program: the same set until a site or a connection changes. */
+  sitesConnectedTo(programId: number): ReadonlySet<number> {
+    const known = this.sitesOfPrograms.get(programId);
+    if (known !== undefined) return known;
+    const found = new Set([...this.sites.keys()].filter((id) => this.connected.of(id).has(programId)));
+    this.sitesOfPrograms.set(programId, found);
+    return found;
+  }
+
   evolve(event: ProgramEvent | SiteEvent | FeedInfoEvent): void {
+    if (event.type.startsWith('Site')) this.sitesOfPrograms.clear();
     switch (event.type) {
       case 'ProgramDefined': {
         const { id, organisationId, events } = event.data;

@@ -12,23 +12,34 @@ import {
 } from '../delivery/matching/explain';
 import { claimTopic } from '../domain/claims/topic';
 import { AnyWaiting, toDelivery, type WaitingReceivers } from '../services/subscriptions/deliveries.queries';
-import { type SubscriptionTopic } from '../domain/subscriptions/topic';
+import { type Occurrence, partiesOf, type SubscriptionTopic } from '../domain/subscriptions/topic';
 import { transactionTopic } from '../domain/transactions/topic';
+import { voucherTopic } from '../domain/vouchers/topic';
 import { transactionNamed } from './show-transaction';
 import { NothingThere } from './command-error';
 
-/** What an id names: a claim that there is, or else a transaction by either of its ids. */
-async function subjectOf(log: EventLog, id: string) {
-  // Other streams of claims have names that begin alike.
-  const isClaim = /^\d+$/.test(id) && (await eventAt(log, claimTopic.streamOf(id), 0)) !== undefined;
-  if (isClaim) return { topic: claimTopic, id };
-  return { topic: transactionTopic, id: (await transactionNamed(log, id)) ?? id };
+interface Subject {
+  readonly topic: SubscriptionTopic;
+  readonly id: string;
+}
+
+/** What an id names: the claim and the voucher that there are, or else a transaction by either of its ids. */
+async function subjectsNamed(log: EventLog, id: string): Promise<readonly Subject[]> {
+  // Other streams have names that begin alike.
+  const topics = /^\d+$/.test(id) ? [claimTopic, voucherTopic] : [];
+  const found = topics.map(async (topic) =>
+    (await eventAt(log, topic.streamOf(id), 0)) === undefined ? [] : [{ topic, id }],
+  );
+  const subjects = (await Promise.all(found)).flat();
+  if (subjects.length > 0) return subjects;
+  return [{ topic: transactionTopic, id: (await transactionNamed(log, id)) ?? id }];
 }
 
 /**
- * Why messages about a transaction or claim were sent, or not, as text: for each of its transitions, what each
+ * Why messages about a transaction, claim or voucher were sent, or not, as text: for each of its transitions, what each
  * subscription of its parties made of it, and the states of its messages. `named` is a `transactionId`, a
- * `legacyTransactionId`, a `claimId`, or the id of a message, of which there is only the state. Raises `UsageError`.
+ * `legacyTransactionId`, a `claimId`, a `voucherId`, or the id of a message, of which there is only the state. Raises
+ * `UsageError`.
  */
 export async function* explainNotifications(
   { log, store }: Pick<Engines, 'log' | 'store'>,
@@ -36,21 +47,31 @@ export async function* explainNotifications(
   { only, now }: { readonly only?: string | undefined; readonly now: Date },
 ): AsyncGenerator<string> {
   const stateOf = stateReader(store, new AnyWaiting(log, store), now);
-  const { topic, id } = await subjectOf(log, named);
-  const explained = [...(await explainMatches(log, topic, topic.streamOf(id), { only }))];
-  if (explained.length === 0) {
-    yield await messageLine(store, named, stateOf);
-    return;
+  for (const { topic, id } of await subjectsNamed(log, named)) {
+    const explained = [...(await explainMatches(log, topic, topic.streamOf(id), { only }))];
+    if (explained.length === 0) yield await messageLine(store, named, stateOf);
+    else yield* linesOf(explained, topic, id, only, stateOf);
   }
+}
+
+async function* linesOf(
+  explained: readonly ExplainedEvent[],
+  topic: SubscriptionTopic,
+  id: string,
+  only: string | undefined,
+  stateOf: (message: string) => Promise<string>,
+): AsyncGenerator<string> {
   yield `${topic.subject} ${id}`;
   for (const event of explained) {
     yield headingOf(event, topic);
     if (event.occurrence !== undefined && event.subscriptions.length === 0)
       yield only === undefined
-        ? `   organisations ${event.occurrence.parties.join(', ')} have never had a subscription to ${topic.name}`
+        ? `   ${partiesText(event.occurrence)} have never had a subscription to ${topic.name}`
         : `   there has never been a subscription ${only} to ${topic.name}`;
-    for (const { id: subscription, organisationId, explanation } of event.subscriptions) {
-      yield `   subscription ${subscription} of organisation ${organisationId}: ${textOf(explanation, event, topic)}`;
+    for (const { id: subscription, organisationId, seen, explanation } of event.subscriptions) {
+      const as =
+        seen.stateId === event.occurrence?.stateId ? '' : ` as ${topic.states.ids[seen.stateId]?.name ?? ''}`;
+      yield `   subscription ${subscription} of organisation ${organisationId}: ${textOf(explanation, event, topic)}${as}`;
       if (explanation.is !== 'matched') continue;
       for (const { id: receiver, message } of explanation.receivers)
         yield `      receiver ${receiver}: ${message === undefined ? DISABLED : await stateOf(message)}`;
@@ -67,8 +88,8 @@ async function messageLine(
   const message = await deliveryOf(store, named);
   if (message === undefined)
     throw new NothingThere(
-      `${named}: expected the transactionId or the legacyTransactionId of a transaction, the claimId of a claim, or ` +
-        'the id of a message',
+      `${named}: expected the transactionId or the legacyTransactionId of a transaction, the claimId of a claim, ` +
+        'the id of a voucher or that of a message',
     );
   const { subscriptionId, receiver, topic, subject, at } = message;
   return (
@@ -100,11 +121,17 @@ function textOf(explanation: Explanation, { occurrence }: ExplainedEvent, topic:
     case 'deleted before':
       return `${explanation.is}, at ${explanation.at}`;
     case 'of no party':
-      return (
-        `its organisation is no party of the ${topic.subject}: these are ` +
-        (occurrence?.parties ?? []).join(', ')
-      );
+      return `it is no party of the ${topic.subject}: these are ${partiesText(occurrence)}`;
   }
+}
+
+/** Publishers of a program are thousands. */
+const MOST_PARTIES = 20;
+
+function partiesText(occurrence: Occurrence | undefined): string {
+  const parties = occurrence === undefined ? [] : [...partiesOf(occurrence)];
+  const others = parties.length > MOST_PARTIES ? ` and ${parties.length - MOST_PARTIES} others` : '';
+  return `organisations ${parties.slice(0, MOST_PARTIES).join(', ')}${others}`;
 }
 
 function exclusionText({ clause, allowed, found }: Exclusion, { states }: SubscriptionTopic): string {

@@ -12,7 +12,7 @@ import { takeDeliveries } from '../domain/deliveries/ownership';
 import { decideRedelivery } from '../domain/deliveries/redelivery';
 import { type ListedDelivery, type ReceiverTotals } from '../domain/deliveries/stored-delivery';
 import { appendRequests } from '../domain/subscriptions/delivery-requests';
-import { subscriptionDecider } from '../domain/subscriptions/subscription';
+import { subscriptionDecider, TOPIC_NAMES } from '../domain/subscriptions/subscription';
 import { stateField } from '../domain/subscriptions/topic';
 import { TOPICS } from '../domain/topics';
 import { type Engines } from '../engines/open';
@@ -157,15 +157,21 @@ interface LineOptions {
   readonly count: (total: number) => void;
 }
 
-/** What messages are about, by `transactionId`, `legacyTransactionId` and `claimId`; undefined without any. */
-export async function subjectsOf(
+/** Ids of what messages are about: of transactions also `legacyTransactionId`. */
+export type SubjectIds = Readonly<
+  Partial<Record<'transaction' | 'claim' | 'voucher', readonly string[] | undefined>>
+>;
+
+/** Messages about these, whatever their topics; without any, about everything. */
+export async function aboutSubjects(
   log: EventLog,
-  transactions: readonly string[] = [],
-  claims: readonly string[] = [],
-): Promise<readonly string[] | undefined> {
-  const named = await Promise.all(transactions.map((id) => transactionIdsOf(log, id)));
-  const subjects = [...named.flat(), ...claims];
-  return transactions.length + claims.length === 0 ? undefined : subjects;
+  { transaction = [], claim = [], voucher = [] }: SubjectIds,
+): Promise<Pick<DeliveryCriteria, 'subject' | 'topic'>> {
+  const transactions = await Promise.all(transaction.map((id) => transactionIdsOf(log, id)));
+  const subject = [...transactions.flat(), ...claim, ...voucher];
+  const named = { transactions: transaction, claims: claim, vouchers: voucher };
+  const topic = TOPIC_NAMES.filter((name) => named[name].length > 0);
+  return topic.length === 0 ? {} : { subject, topic };
 }
 
 /** A line for each message, newest first, `most` at most. */

@@ -1,9 +1,10 @@
 import { products } from '../../projections/products';
 import { vouchers } from '../../projections/vouchers';
 import { offerId } from '../domain/products/offer';
-import { VOUCHER, voucherDecider, type VoucherEvent } from '../domain/vouchers/voucher';
-import { lastEvent, load, toFolded } from '../kernel/decider';
+import { isVersion, VOUCHER, voucherDecider, type VoucherEvent } from '../domain/vouchers/voucher';
+import { eventsOf, load, toFolded } from '../kernel/decider';
 import { streamOf } from '../kernel/event';
+import { type EventLog } from '../kernel/event-log';
 import { type QueryOptions } from '../kernel/query';
 import { type Directory } from '../network/directory';
 import { conditionOf, type Viewer, type Visibility, visibilityBy } from '../network/visibility';
@@ -47,11 +48,10 @@ export async function whyVoucher(
   { now, ...viewer }: ViewerIds & { readonly now: Date },
 ): Promise<Visibility> {
   const { log, store, directory } = parts;
-  const last = await lastEvent(log, streamOf(VOUCHER, id));
+  const changed = await lastVersion(log, id);
   const { state } = await load(log, voucherDecider, id);
-  if (last === undefined || state.status === 'unknown')
+  if (changed === undefined || state.status === 'unknown')
     throw new NothingThere(`${id}: expected the id of a voucher`);
-  const changed = toFolded<VoucherEvent>(last).data.at;
   const who = { asker: 'operator', viewer: viewerOf(directory, viewer) } as const;
   const { conditions } = voucherVisibility(directory, { state, changed }, now, who);
   const target = { collection: vouchers.collection.name };
@@ -63,6 +63,15 @@ export async function whyVoucher(
     'wait until the read model has caught up',
   );
   return await withReadModel(visibilityBy([...conditions, isListed]), parts, vouchers, String(id));
+}
+
+/** When a voucher was last posted or withdrawn (ISO 8601). */
+async function lastVersion(log: EventLog, id: number): Promise<string | undefined> {
+  for await (const recorded of eventsOf(log, streamOf(VOUCHER, id), { backwards: true, batchSize: 4 })) {
+    const event = toFolded<VoucherEvent>(recorded);
+    if (isVersion(event)) return event.data.at;
+  }
+  return undefined;
 }
 
 function viewerOf(directory: Directory, { publisher, siteId }: ViewerIds): Viewer | undefined {

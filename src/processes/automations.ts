@@ -12,6 +12,7 @@ import {
   transactionsOfOrders,
   transactions,
 } from '../../projections/transactions';
+import { turnedBy, vouchers } from '../../projections/vouchers';
 import { claimBatchDecider, claimDecider } from '../domain/claims/claim';
 import { ClaimWriter } from '../domain/claims/claim-writer';
 import { AWAITING_APPROVAL, CANNOT_VALIDATE, COMMISSION_MISMATCH } from '../domain/claims/statuses';
@@ -23,6 +24,7 @@ import {
   transactionDecider,
   type TransactionState,
 } from '../domain/transactions/transaction';
+import { voucherDecider } from '../domain/vouchers/voucher';
 import { execute, load, type StateAt } from '../kernel/decider';
 import { type Position } from '../kernel/event';
 import { EngineUnavailable } from '../kernel/event-log';
@@ -41,6 +43,7 @@ export function automationsOver(clock: Clock, store: ReadStore): readonly Automa
   const wait = new PositionWait(clock, store, [transactions]);
   return [
     ...transactionAutomations,
+    voucherTurns,
     ...claimAutomations({
       clock,
       store,
@@ -89,6 +92,15 @@ export const transactionAutomations: readonly Automation[] = [
     },
   },
 ];
+
+/** What time alone shows and hides is an event, of which subscribers are notified (`docs/decisions.md#n18`). */
+export const voucherTurns: Automation = {
+  name: 'vouchers that time alone shows or hides',
+  projection: vouchers,
+  orderBy: 'turnsAt',
+  due: (now) => [turnedBy(now)],
+  act: ({ id }, { clock, log, at }) => execute(clock, log, voucherDecider, id, { do: 'turn', at }),
+};
 
 /**
  * The state of a Paused or Pending transaction that was not amended. Of any other the stream is ahead of this revision:

@@ -8,6 +8,7 @@ const HOUR = 3_600_000;
 const time = (hours: number): string => new Date(NOW - hours * HOUR).toISOString();
 const RECEIVERS = ['0aaaaaaaaaaaaaaa', '1bbbbbbbbbbbbbbb', '2ccccccccccccccc'] as const;
 const CLAIM_RECEIVERS = ['3ddddddddddddddd', '4eeeeeeeeeeeeeee'] as const;
+const VOUCHER_RECEIVERS = ['5fffffffffffffff', '60aaaaaaaaaaaaaa'] as const;
 const OTHER = 'f'.repeat(32);
 
 /**
@@ -31,6 +32,7 @@ export async function writeDeliveries(history: DeliveryHistory, subscriptionId: 
 const listed = (answer: Response) => answer.json<readonly Record<string, unknown>[]>();
 const subjects = (answer: Response) => listed(answer).map(({ transactionId }) => transactionId);
 const claims = (answer: Response) => listed(answer).map(({ claimId }) => claimId);
+const vouchers = (answer: Response) => listed(answer).map(({ voucherId }) => voucherId);
 const receivers = (answer: Response) => listed(answer).map(({ receiverId }) => receiverId);
 const hasNext = ({ headers }: Response) => 'x-next-cursor' in headers;
 
@@ -46,6 +48,29 @@ export async function writeClaimDeliveries(
   await history.due('c3', { ...own, receiver: CLAIM_RECEIVERS[0], stateId: 3, at: time(1) });
   return first.id;
 }
+
+/** The same of a subscription to vouchers; returns the id of the first. */
+export async function writeVoucherDeliveries(
+  history: DeliveryHistory,
+  subscriptionId: string,
+): Promise<string> {
+  const own = { subscriptionId, organisationId: 4, topic: 'vouchers' } as const;
+  const first = await history.due('v1', { ...own, receiver: VOUCHER_RECEIVERS[0], stateId: 1, at: time(3) });
+  await history.outcome(first, { outcome: 'dead', attempt: 10 });
+  await history.due('v2', { ...own, receiver: VOUCHER_RECEIVERS[1], stateId: 3, at: time(2) });
+  await history.due('v3', { ...own, receiver: VOUCHER_RECEIVERS[0], stateId: 3, at: time(1) });
+  return first.id;
+}
+
+const VOUCHER_FILTERS = [
+  ['state=dead', ['v1']],
+  [`receiverId=${VOUCHER_RECEIVERS[1]}`, ['v2']],
+  ['voucherId=v3', ['v3']],
+  ['changeId=1', ['v1']],
+  [`minTime=${time(1)}`, ['v3']],
+  [`maxTime=${time(2)}`, ['v2', 'v1']],
+  ['pageSize=1', ['v3']],
+] as const;
 
 const CLAIM_FILTERS = [
   ['state=dead', ['c1']],
@@ -71,6 +96,7 @@ const FILTERS = [
 const OF_PAGES = [
   'listSubscriptionDeliveries',
   'listClaimSubscriptionDeliveries',
+  'listVoucherSubscriptionDeliveries',
   'listAnyDeliveries',
   'listAnyReceivers',
 ] as const;
@@ -88,6 +114,15 @@ export const DELIVERY_EFFECTS: readonly Effect[] = [
     claims,
     remaining,
   ]),
+  ...VOUCHER_FILTERS.map(([sent, remaining]): Effect => [
+    'listVoucherSubscriptionDeliveries',
+    sent,
+    '',
+    vouchers,
+    remaining,
+  ]),
+  ['listAnyDeliveries', 'voucherId=v3', ';organisationId=4', vouchers, ['v3']],
+  ['listAnyDeliveries', 'changeId=1', ';organisationId=4', vouchers, ['v1']],
   ['listSubscriptionDeliveries', `maxTime=${time(2)}`, '', subjects, ['d2', 'd1']],
   ['listAnyDeliveries', `maxTime=${time(50)}`, '', subjects, ['d0']],
   ['listAnyDeliveries', 'claimId=c3', ';organisationId=3', claims, ['c3']],

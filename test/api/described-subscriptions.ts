@@ -1,7 +1,13 @@
 import { type TestRequest } from '../support/app';
 import { XML_UTF8 } from './posted';
 import { NOW } from './voucher-network';
-import { CLAIM_SUBSCRIPTIONS, POST_RECEIVER, subscription, SUBSCRIPTIONS } from './subscription-network';
+import {
+  CLAIM_SUBSCRIPTIONS,
+  POST_RECEIVER,
+  subscription,
+  SUBSCRIPTIONS,
+  VOUCHER_SUBSCRIPTIONS,
+} from './subscription-network';
 
 const json = (value: unknown) => ({ body: JSON.stringify(value) });
 
@@ -99,30 +105,43 @@ const AS_CLAIMS = [
   [':9}', ':203}'],
 ] as const;
 
-/** The same of subscriptions to claims. */
-const CLAIM_REQUESTS = TRANSACTION_REQUESTS.map(
-  ([id, target, details = {}]): (typeof TRANSACTION_REQUESTS)[number] => {
+const AS_VOUCHERS = [
+  ['messageTypeIds', 'changeIds'],
+  ['messageTypeId', 'changeId'],
+  ['"eventTypeIds":[5]', '"voucherTypeIds":[4],"languageIds":["de"],"keywords":["lamp"]'],
+  ['"eventIds":[301],', ''],
+  ['[4,6]', '[1,3]'],
+  ['${orderNumber}', '${title}'],
+  ['${orderValue}', '${voucherId}'],
+  ['["siteId"]', '["programId"]'],
+  [':8}', ':3}'],
+  [':9}', ':4}'],
+] as const;
+
+/** The same of subscriptions of another kind. */
+function requestsOf(
+  kind: string,
+  path: string,
+  names: readonly (readonly [from: string, to: string])[],
+): typeof TRANSACTION_REQUESTS {
+  return TRANSACTION_REQUESTS.map(([id, target, details = {}]) => {
     const { body } = details;
-    const posted = AS_CLAIMS.reduce((text, [from, to]) => text.replace(from, to), String(body));
+    const posted = names.reduce((text, [from, to]) => text.replace(from, () => to), String(body));
     return [
-      id.replace('Subscription', 'ClaimSubscription'),
-      target.replace(SUBSCRIPTIONS, CLAIM_SUBSCRIPTIONS),
+      id.replace('Subscription', `${kind}Subscription`),
+      target.replace(SUBSCRIPTIONS, path),
       body === undefined ? details : { ...details, body: posted },
     ];
-  },
-);
+  });
+}
 
-/** Those of both kinds, and those about the deliveries of all. */
+/** Those of all kinds, and those about the deliveries of all. */
 export const SUBSCRIPTION_REQUESTS: typeof TRANSACTION_REQUESTS = [
   ...TRANSACTION_REQUESTS,
-  ...CLAIM_REQUESTS,
+  ...requestsOf('Claim', CLAIM_SUBSCRIPTIONS, AS_CLAIMS),
+  ...requestsOf('Voucher', VOUCHER_SUBSCRIPTIONS, AS_VOUCHERS),
   ['listAnyDeliveries', '/ops/1.0/deliveries'],
   ['listAnyDeliveries', '/ops/1.0/deliveries;pageSize=0'],
   ['listAnyReceivers', '/ops/1.0/receivers'],
   ['listAnyReceivers', '/ops/1.0/receivers;cursor=x'],
 ];
-
-/** Whether a path is that of a subscription of either kind. */
-export function isSubscription(path: string): boolean {
-  return path.startsWith(SUBSCRIPTIONS) || path.startsWith(CLAIM_SUBSCRIPTIONS);
-}

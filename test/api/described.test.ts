@@ -15,8 +15,8 @@ import { CLAIM_NETWORK, CLAIM_TOKENS } from './claim-network';
 import { AT_NETWORK, CLAIM_REQUESTS, claimClientFor, fileDescribedClaims } from './described-claims';
 import { FEEDS, OTHER_TOKENS, TOKENS } from './network';
 import { clientOf, FULL, product, XML_UTF8 } from './posted';
-import { targetWithIds } from './subscription-network';
-import { isSubscription, SUBSCRIPTION_REQUESTS } from './described-subscriptions';
+import { subscriptionsAt, targetWithIds } from './subscription-network';
+import { SUBSCRIPTION_REQUESTS } from './described-subscriptions';
 import { CONVERSION_TOKENS, reportOf } from './transaction-network';
 import { NOW, voucher, VOUCHER_TOKENS } from './voucher-network';
 
@@ -75,7 +75,7 @@ function tokenFor({ path, callers }: Operation): string {
   if (path.startsWith('/ops/')) return OTHER_TOKENS.operator;
   if (path.startsWith('/1.0/conversions/')) return CONVERSION_TOKENS.nord;
   if (/^\/1.0\/(claim|uts)/.test(path))
-    return CLAIM_TOKENS[isSubscription(path) ? 'nord' : claimClientFor(callers)];
+    return CLAIM_TOKENS[subscriptionsAt(path) !== undefined ? 'nord' : claimClientFor(callers)];
   const tokens = path.startsWith('/1.0/vouchers') ? VOUCHER_TOKENS : TOKENS;
   return callers.includes('advertiser') ? tokens.nord : tokens.preisblick;
 }
@@ -352,8 +352,8 @@ const REQUESTS: readonly Asked[] = [
 ];
 
 function idsFor({ path }: DescribedOperation): Readonly<Record<string, string>> {
-  const subjects = { transactionId: '{subjectId}', claimId: '{subjectId}' };
-  if (isSubscription(path))
+  const subjects = { transactionId: '{subjectId}', claimId: '{subjectId}', voucherId: '{subjectId}' };
+  if (subscriptionsAt(path) !== undefined)
     return { ...subjects, id: '{id}', receiverId: '{receiverId}', messageId: '{messageId}' };
   if (path.startsWith('/1.0/claims')) return {};
   if (path.startsWith('/ops/1.0/history/'))

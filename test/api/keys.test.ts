@@ -18,7 +18,12 @@ import {
 } from './document-tables';
 import { type AppDeliveries, projectDeliveries } from '../support/app-deliveries';
 import { buildNow, goodKeys, holdSource, park, rebuildSome, tokenFor } from './asked-operations';
-import { DELIVERY_EFFECTS, writeClaimDeliveries, writeDeliveries } from './delivery-key-effects';
+import {
+  DELIVERY_EFFECTS,
+  writeClaimDeliveries,
+  writeDeliveries,
+  writeVoucherDeliveries,
+} from './delivery-key-effects';
 import { CLAIM_EFFECTS, fileClaims } from './claim-key-effects';
 import { CLAIM_NETWORK } from './claim-network';
 import { CLAIM_KEYS, NOT_LEGACY_KEYS } from './claim-tables';
@@ -29,9 +34,10 @@ import { DAYS, LAMP, LJUD, PHONES, SOFA } from './search-cases';
 import { WHY_EFFECTS } from './why-key-effects';
 import {
   CLAIM_SUBSCRIPTIONS,
-  createClaimSubscription,
+  createSubscription,
   subscriptionClientOf,
   SUBSCRIPTIONS,
+  VOUCHER_SUBSCRIPTIONS,
 } from './subscription-network';
 import { REPORTED, REPORTED_ID, TRANSACTION_EFFECTS } from './transaction-key-effects';
 import { transactionClientOf } from './transaction-network';
@@ -47,6 +53,8 @@ let loadId: string;
 let messageId: string;
 let claimSubscriptionId: string;
 let claimMessageId: string;
+let voucherSubscriptionId: string;
+let voucherMessageId: string;
 let deliveries: AppDeliveries;
 const { post, search } = clientOf(() => app);
 const { create } = voucherClientOf(() => app);
@@ -252,8 +260,10 @@ beforeAll(async () => {
   subscriptionId = (await subscriptionClientOf(() => app).create()).subscriptionId;
   deliveries = await projectDeliveries(app, () => NOW);
   messageId = await writeDeliveries(deliveries.history, subscriptionId);
-  claimSubscriptionId = await createClaimSubscription(app);
+  claimSubscriptionId = await createSubscription(app, CLAIM_SUBSCRIPTIONS);
   claimMessageId = await writeClaimDeliveries(deliveries.history, claimSubscriptionId);
+  voucherSubscriptionId = await createSubscription(app, VOUCHER_SUBSCRIPTIONS);
+  voucherMessageId = await writeVoucherDeliveries(deliveries.history, voucherSubscriptionId);
   await deliveries.settled();
   await buildNow(app);
   // An action that is listed.
@@ -278,22 +288,25 @@ function named(id: string): Operation {
 
 function idFor(path: string): string {
   if (path.startsWith(CLAIM_SUBSCRIPTIONS)) return claimSubscriptionId;
+  if (path.startsWith(VOUCHER_SUBSCRIPTIONS)) return voucherSubscriptionId;
   if (path.startsWith(SUBSCRIPTIONS)) return subscriptionId;
   return path.startsWith('/1.0/conversions') ? REPORTED_ID : '1';
 }
 
 async function ask(operation: Operation, keys: string, isAnonymous = false): Promise<Response> {
   const { path: routed } = operation;
-  const isOfClaims = routed.startsWith(CLAIM_SUBSCRIPTIONS);
+  const ofOthers = { [CLAIM_SUBSCRIPTIONS]: claimMessageId, [VOUCHER_SUBSCRIPTIONS]: voucherMessageId };
+  const other = Object.entries(ofOthers).find(([prefix]) => routed.startsWith(prefix));
   const path = routed
     .replace(':feedId', String(german))
     .replace(':kind', 'claim')
     .replace(':id', idFor(routed))
     .replace(':sourceProductId', 'lamp')
-    .replace(':messageId', isOfClaims ? claimMessageId : messageId)
+    .replace(':messageId', other?.[1] ?? messageId)
     .replace(':loadId', loadId)
     .replace(':transactionId', REPORTED_ID)
-    .replace(':claimId', '1');
+    .replace(':claimId', '1')
+    .replace(':voucherId', '1');
   const token = isAnonymous ? {} : { token: tokenFor(operation) };
   return app.request(operation.method as 'GET', `${path}${keys}`, token);
 }
@@ -407,6 +420,7 @@ describe('keys of all operations', () => {
       ...['listSubscriptionDeliveries maxTime', 'listSubscriptionDeliveries minTime'],
       ...['listTransactions maxApproved', 'listTransactions maxChanged', 'listTransactions maxTimeOfEvent'],
       ...['listTransactions minApproved', 'listTransactions minChanged', 'listTransactions minTimeOfEvent'],
+      ...['listVoucherSubscriptionDeliveries maxTime', 'listVoucherSubscriptionDeliveries minTime'],
       ...['listVouchers activeAt', 'listVouchers maxStartDate', 'listVouchers minEndDate'],
       ...AS_OF_VIEWS.flatMap(([, id]) => timesOf(named(id)).map((key) => `${id} ${key}`)),
       ...['searchProducts maxUpdateDate', 'searchProducts minUpdateDate'],

@@ -33,6 +33,7 @@ describe('many vouchers', () => {
       updated: updatedOf(id),
       voucher: { ...voucher, startDate: iso(NOW), endDate: iso(NOW + DAY) },
       currency: { currency: 'EUR' },
+      phase: 'shown',
     };
   }
 

@@ -7,6 +7,7 @@ import { NO_STREAM, streamOf } from '../../src/kernel/event';
 import { rebuild } from '../../src/projector/rebuild';
 import { amendedBy, type TransactionFacts } from '../../src/domain/transactions/transaction-facts';
 import { transactionTopic } from '../../src/domain/transactions/topic';
+import { Programs } from '../../src/network/programs';
 import { SYSTEM_CLOCK } from '../../src/runtime/clock';
 import { scaleOf } from '../../src/wire/record/minor-units';
 import { golden } from '../support/golden';
@@ -269,11 +270,15 @@ describe('amounts in messages have the decimals of their currency (decisions A19
   };
 
   it('as their events have them (test/golden)', () => {
-    expect(transactionTopic.occurrence(parsed('TransactionTracked'))?.attributes).toMatchObject({
+    expect(
+      transactionTopic.occurrence(parsed('TransactionTracked'), new Programs())?.attributes,
+    ).toMatchObject({
       orderValue: 1299,
       publisherCommission: 97.43,
     });
-    expect(transactionTopic.occurrence(parsed('TransactionTracked', '-decimals'))?.attributes).toMatchObject({
+    expect(
+      transactionTopic.occurrence(parsed('TransactionTracked', '-decimals'), new Programs())?.attributes,
+    ).toMatchObject({
       ...{
         currencyId: 'KWD',
         orderValue: 129.9,
@@ -282,7 +287,9 @@ describe('amounts in messages have the decimals of their currency (decisions A19
         mediaCost: 0.25,
       },
     });
-    expect(claimTopic.occurrence(parsed('ClaimRuled', '-decimals'))?.attributes).toMatchObject({
+    expect(
+      claimTopic.occurrence(parsed('ClaimRuled', '-decimals'), new Programs())?.attributes,
+    ).toMatchObject({
       ...{ currencyId: 'JPY', orderValue: 9990, adjustedOrderValue: 5000, adjustedExpectedCommission: 500 },
     });
   });

@@ -7,11 +7,12 @@ import { golden } from '../support/golden';
 import { type AppDeliveries } from '../support/app-deliveries';
 import { CLAIM_TOKENS } from './claim-network';
 import { type ConversionClient, CONVERSION_NETWORK, CONVERSION_TOKENS } from './transaction-network';
-import { NOW } from './voucher-network';
+import { NOW, VOUCHER_TOKENS } from './voucher-network';
 import { worldOf } from './world';
 
 export const SUBSCRIPTIONS = '/1.0/conversions/subscriptions';
 export const CLAIM_SUBSCRIPTIONS = '/1.0/claims/subscriptions';
+export const VOUCHER_SUBSCRIPTIONS = '/1.0/vouchers/subscriptions';
 
 /** A subscription as it is answered. */
 export type Copy = Readonly<Record<string, unknown>> & { readonly subscriptionId: string };
@@ -19,6 +20,11 @@ export type Copy = Readonly<Record<string, unknown>> & { readonly subscriptionId
 export const GET_RECEIVER = {
   httpMethod: 'GET',
   receiverUrl: 'https://shop.example/told?order=${orderNumber}&value=${orderValue}#${epi}',
+} as const;
+
+const VOUCHER_RECEIVER = {
+  httpMethod: 'GET',
+  receiverUrl: 'https://shop.example/v?id=${voucherId}',
 } as const;
 
 export const POST_RECEIVER = {
@@ -82,13 +88,42 @@ export function subscriptionClientOf(app: () => TestApp) {
   };
 }
 
-/** Subscriptions that several targets share, by whether they are to claims: an organisation has at most 100. */
-const sharedIds = new WeakMap<TestApp, Map<boolean, string>>();
+/** Subscriptions of each kind, by their path: the least that is posted, the token, and an event of a subject. */
+const KINDS = {
+  [SUBSCRIPTIONS]: {
+    token: CONVERSION_TOKENS.nord,
+    posted: subscription(),
+    ...{ category: 'transaction', event: 'TransactionTracked' },
+  },
+  [CLAIM_SUBSCRIPTIONS]: {
+    token: CLAIM_TOKENS.nord,
+    posted: subscription({ filter: { statusIds: [2, 3] } }),
+    ...{ category: 'claim', event: 'ClaimScreened' },
+  },
+  [VOUCHER_SUBSCRIPTIONS]: {
+    token: VOUCHER_TOKENS.nord,
+    posted: { filter: { changeIds: [1, 3] }, receivers: [VOUCHER_RECEIVER] },
+    ...{ category: 'voucher', event: 'VoucherShown' },
+  },
+} as const;
 
-async function createFor(app: TestApp, isClaims: boolean): Promise<string> {
-  if (isClaims) return await createClaimSubscription(app);
-  return (await subscriptionClientOf(() => app).create()).subscriptionId;
+type SubscriptionPath = keyof typeof KINDS;
+
+/** The path of subscriptions that a path is below; undefined: none. */
+export function subscriptionsAt(path: string): SubscriptionPath | undefined {
+  return (Object.keys(KINDS) as SubscriptionPath[]).find((one) => path.startsWith(one));
 }
+
+/** Creates a subscription of `nord` and returns its id. */
+export async function createSubscription(app: TestApp, path: SubscriptionPath): Promise<string> {
+  const { token, posted } = KINDS[path];
+  const answer = await app.post(path, { token, body: JSON.stringify(posted) });
+  expect([answer.statusCode, answer.body]).toEqual([201, expect.any(String)]);
+  return answer.json<Copy>().subscriptionId;
+}
+
+/** Subscriptions that several targets share, by their paths: an organisation has at most 100. */
+const sharedIds = new WeakMap<TestApp, Map<SubscriptionPath, string>>();
 
 /**
  * A target with the ids of a new subscription of `nord`, of its receiver, and of a message to it in the place of
@@ -100,14 +135,15 @@ export async function targetWithIds(
   deliveries: AppDeliveries,
 ): Promise<string> {
   if (!/\{(id|messageId)\}/.test(target)) return target;
-  const isClaims = target.startsWith(CLAIM_SUBSCRIPTIONS);
-  const isShared = /redeliveries|explain|backfills|^\/ops\//.test(target);
-  const shared = sharedIds.get(app) ?? new Map<boolean, string>();
+  const kind = subscriptionsAt(target) ?? SUBSCRIPTIONS;
+  const isShared = /\{id\}\/(?!secret\/rotations)|^\/ops\//.test(target);
+  const shared = sharedIds.get(app) ?? new Map<SubscriptionPath, string>();
   sharedIds.set(app, shared);
-  const subscriptionId = (isShared ? shared.get(isClaims) : undefined) ?? (await createFor(app, isClaims));
-  if (isShared) shared.set(isClaims, subscriptionId);
-  const receiverId = receiverIdOf(subscriptionId, GET_RECEIVER);
-  const subjectId = target.includes('{subjectId}') ? await subjectOf(app, target) : '';
+  const subscriptionId = (isShared ? shared.get(kind) : undefined) ?? (await createSubscription(app, kind));
+  if (isShared) shared.set(kind, subscriptionId);
+  const receiver = kind === VOUCHER_SUBSCRIPTIONS ? VOUCHER_RECEIVER : GET_RECEIVER;
+  const receiverId = receiverIdOf(subscriptionId, receiver);
+  const subjectId = target.includes('{subjectId}') ? await subjectOf(app, kind) : '';
   const whole = target
     .replace('{id}', subscriptionId)
     .replace('{receiverId}', receiverId)
@@ -120,28 +156,21 @@ export async function targetWithIds(
   return whole.replace('{messageId}', due.id);
 }
 
-/** A new transaction, or claim, that `nord` is a party of, as the target needs it; returns its id. */
-async function subjectOf(app: TestApp, target: string): Promise<string> {
-  const isClaim = target.startsWith(CLAIM_SUBSCRIPTIONS);
-  const { event } = golden<DomainEvent>(isClaim ? 'ClaimScreened' : 'TransactionTracked');
+/** A new transaction, claim or voucher that `nord` is a party of, as subscriptions need it; returns its id. */
+async function subjectOf(app: TestApp, path: SubscriptionPath): Promise<string> {
+  const { category, event: type } = KINDS[path];
+  const { event } = golden<DomainEvent>(type);
   const data = event.data as { readonly transaction?: object };
-  const transaction = data.transaction && { ...data.transaction, advertiserId: 1 };
-  const own = isClaim ? { ...data, advertiserId: 1 } : { ...data, transaction };
-  const id = isClaim ? String(randomInt(1e9, 1e10)) : randomUUID().replaceAll('-', '');
-  const stream = streamOf(isClaim ? 'claim' : 'transaction', id);
+  const own = { ...data, advertiserId: 1, programId: 101 };
+  const isTransaction = category === 'transaction';
+  if (isTransaction) Object.assign(own, { transaction: { ...data.transaction, advertiserId: 1 } });
+  const id = isTransaction ? randomUUID().replaceAll('-', '') : String(randomInt(1e9, 1e10));
+  const stream = streamOf(category, id);
   // Read models are not to show it, since it has no beginning.
   await app.engines.log.append(stream, NO_STREAM, [
     toNewEvent({ type: event.type, data: own }, randomUUID()),
   ]);
   return id;
-}
-
-/** Creates a subscription of `nord` to claims and returns its id. */
-export async function createClaimSubscription(app: TestApp): Promise<string> {
-  const body = JSON.stringify(subscription({ filter: { statusIds: [2, 3] } }));
-  const answer = await app.post(CLAIM_SUBSCRIPTIONS, { token: CLAIM_TOKENS.nord, body });
-  expect([answer.statusCode, answer.body]).toEqual([201, expect.any(String)]);
-  return answer.json<Copy>().subscriptionId;
 }
 
 /** One application for the tests of a file. */

@@ -12,7 +12,8 @@ import { type ReplayServer } from '../../src/replay/serve-replay';
 import { type NewEvent, NO_STREAM, type Position, type RecordedEvent, START } from '../../src/kernel/event';
 import { APPEND_LIMITS, type EventLog, REFERENCE_STREAMS } from '../../src/kernel/event-log';
 import { RATES_STREAM } from '../../src/delivery/matching/rates';
-import { STATE_STREAMS } from '../../src/delivery/matching/matcher';
+import { Matcher } from '../../src/delivery/matching/matcher';
+import { TOPICS } from '../../src/domain/topics';
 import { OWNER_STREAM } from '../../src/domain/deliveries/ownership';
 import { CountedLog } from '../support/esdb-writing/counted-log';
 import { serveWritable } from '../support/esdb-writing/serve-writable';
@@ -98,7 +99,8 @@ async function read(prefixes: readonly string[], after = START): Promise<readonl
 }
 
 test('the index has the streams that are read from the start: the directory, subscriptions, rates, ownership', () => {
-  for (const prefix of [...DIRECTORY_PREFIXES, ...STATE_STREAMS, RATES_STREAM, OWNER_STREAM])
+  const { stateStreams } = new Matcher(Object.values(TOPICS));
+  for (const prefix of [...DIRECTORY_PREFIXES, ...stateStreams, RATES_STREAM, OWNER_STREAM])
     expect(REFERENCE_STREAMS).toContain(prefix);
 });
 

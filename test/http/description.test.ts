@@ -102,10 +102,12 @@ describe('the description of the interface (decisions A8)', () => {
   });
 
   it('passes a public linter', async () => {
-    // The ids of claims are integers, so only one of the two paths can be meant; the rule does not look at types.
-    const paths = '`/1.0/claims/{id}/versions` and `/1.0/claims/subscriptions/{id}`';
-    const unambiguous = `Paths should resolve unambiguously. Found two ambiguous paths: ${paths}.`;
-    expect((await lint(text)).map(({ message }) => message)).toEqual([unambiguous]);
+    // The ids of claims and vouchers are integers, so only one of the two paths can be meant; the rule does not look at types.
+    const unambiguous = ['claims', 'vouchers'].map((module) => {
+      const paths = `\`/1.0/${module}/{id}/versions\` and \`/1.0/${module}/subscriptions/{id}\``;
+      return `Paths should resolve unambiguously. Found two ambiguous paths: ${paths}.`;
+    });
+    expect((await lint(text)).map(({ message }) => message).toSorted()).toEqual(unambiguous);
   });
 
   it('has addresses relative to itself, and no dangling references', () => {
@@ -405,7 +407,9 @@ describe('examples of faults, and webhooks (decisions X137)', () => {
         const message = filled(compiled, attributes, Infinity) ?? '';
         expect(Object.keys(JSON.parse(message) as object)).toEqual(topic.attributes);
         expect([state, await problemsOf(message)]).toEqual([state, []]);
-        expect(await problemsOf(message.replace(/("orderValue": ?)[^,]*/, '$1"x"'))).not.toEqual([]);
+        expect(
+          await problemsOf(message.replace(/("(?:orderValue|voucherId)": ?)[^,]*/, '$1"x"')),
+        ).not.toEqual([]);
       }
     },
   );

@@ -1,4 +1,6 @@
 import { STATES } from '../../domain/deliveries/stored-delivery';
+import { TOPIC_NAMES } from '../../domain/subscriptions/subscription';
+import { TOPICS } from '../../domain/topics';
 import { shortened } from '../../kernel/text';
 import { notificationOperations } from '../../operations/rest/notifications.controller';
 import { anyDeliveryApi } from '../../services/subscriptions/deliveries.controller';
@@ -33,10 +35,12 @@ export const messages = listPage({
 });
 
 /** A message has the id of its topic. */
-function subjectOf(message: { readonly transactionId?: string | undefined }, most = 8): ui.Value | undefined {
-  const { transactionId, claimId } = message as typeof message & { readonly claimId?: string };
-  const [kind, id] = transactionId === undefined ? ['claim', claimId] : ['transaction', transactionId];
-  return id === undefined ? undefined : ui.linked(`${kind} ${shortened(id, most)}`, 'history', { kind, id });
+function subjectOf(message: object, most = 8): ui.Value | undefined {
+  for (const { subject: kind, subjectField } of Object.values(TOPICS)) {
+    const id: unknown = Reflect.get(message, subjectField);
+    if (typeof id === 'string') return ui.linked(`${kind} ${shortened(id, most)}`, 'history', { kind, id });
+  }
+  return undefined;
 }
 
 const MESSAGE = '/ops/1.0/deliveries/:id';
@@ -153,7 +157,7 @@ export const subscriptions = listPage({
   from: [notificationOperations.listAnySubscriptions, '/ops/1.0/subscriptions', 'offset'],
   isLive: true,
   actions: RECEIVER_ACTIONS,
-  fields: [ui.line('organisationId', 'Organisation'), ui.choice('topic', 'To', ['transactions', 'claims'])],
+  fields: [ui.line('organisationId', 'Organisation'), ui.choice('topic', 'To', TOPIC_NAMES)],
   rows: (all) =>
     all.flatMap(({ receivers: each, ...one }) => each.map((receiver) => ({ ...one, ...receiver }))),
   columns: {

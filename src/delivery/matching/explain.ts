@@ -2,20 +2,18 @@ import { eventsOnDemand, toDomainEvent } from '../../kernel/decider';
 import { type Position, type RecordedEvent, START, streamOf } from '../../kernel/event';
 import { type EventLog } from '../../kernel/event-log';
 import { messageIdOf } from '../../domain/subscriptions/receiver-id';
-import {
-  type ActiveSubscription,
-  SUBSCRIPTION,
-  type SubscriptionContent,
-  type SubscriptionFilter,
-} from '../../domain/subscriptions/subscription';
-import { type Occurrence, type Topic, usableOccurrence } from '../../domain/subscriptions/topic';
+import { type Clause } from '../../domain/subscriptions/selector';
+import { type ActiveSubscription, SUBSCRIPTION } from '../../domain/subscriptions/subscription';
+import { type Occurrence, partiesOf, type Topic, usableOccurrence } from '../../domain/subscriptions/topic';
+import { Directory } from '../../network/directory';
+import { preparedOf } from './messages-of';
 import { receiversIn, SUBSCRIPTION_STREAMS, SubscriptionBook, subscriptionOf } from './subscription-book';
 
-/** A clause of a filter, or the site of a subscription, that an occurrence does not meet. */
+/** A clause that an occurrence does not meet, and what it has instead. */
 export interface Exclusion {
-  readonly clause: keyof SubscriptionFilter | 'siteId';
-  readonly allowed: readonly number[];
-  readonly found: number | undefined;
+  readonly clause: Clause['name'];
+  readonly allowed: Clause['allowed'];
+  readonly found: number | string | undefined;
 }
 
 /**
@@ -39,28 +37,10 @@ export interface ExplainedEvent {
   readonly subscriptions: readonly {
     readonly id: string;
     readonly organisationId: number;
+    /** What the occurrence is to it. */
+    readonly seen: Occurrence;
     readonly explanation: Explanation;
   }[];
-}
-
-/** All clauses that exclude an occurrence: none if messages are made of it. */
-function exclusionsOf(
-  { filter, siteId }: Pick<SubscriptionContent, 'filter' | 'siteId'>,
-  { stateId, programId, siteId: site, eventId, eventTypeId }: Occurrence,
-): readonly Exclusion[] {
-  const clauses = [
-    { clause: 'stateIds', allowed: filter.stateIds, found: stateId },
-    { clause: 'siteId', allowed: siteId === undefined ? undefined : [siteId], found: site },
-    { clause: 'programIds', allowed: filter.programIds, found: programId },
-    { clause: 'siteIds', allowed: filter.siteIds, found: site },
-    { clause: 'eventIds', allowed: filter.eventIds, found: eventId },
-    { clause: 'eventTypeIds', allowed: filter.eventTypeIds, found: eventTypeId },
-  ] as const;
-  return clauses.flatMap(({ clause, allowed, found }) =>
-    allowed === undefined || (found !== undefined && allowed.includes(found))
-      ? []
-      : [{ clause, allowed, found }],
-  );
 }
 
 interface Lifetime {
@@ -100,14 +80,19 @@ export async function explainMatches(
   const book = new SubscriptionBook();
   const lifetimes = new Map<string, Lifetime>();
   const met: Met[] = [];
-  const subscriptions = only === undefined ? ofAll(log) : eventsIn(log, streamOf(SUBSCRIPTION, only));
+  const directory = new Directory();
+  const { joins = [] } = topic;
+  const own = only === undefined ? SUBSCRIPTION_STREAMS : streamOf(SUBSCRIPTION, only);
+  const isInOrder = only === undefined || joins.length > 0;
+  const subscriptions = isInOrder ? ofAll(log, [own, ...joins]) : eventsIn(log, own);
   for await (const event of inOrder(eventsIn(log, stream), subscriptions)) {
     if (event.stream === stream) {
-      const one = meeting(topic, event, book);
+      const one = meeting(topic, event, book, directory);
       if (last !== Infinity && one.occurrence === undefined) continue;
       met.push(one);
       if (met.length > last) met.shift();
     } else if (event.stream.startsWith(SUBSCRIPTION_STREAMS)) note(lifetimes, event, book);
+    else directory.apply(event);
   }
   return {
     *[Symbol.iterator]() {
@@ -121,9 +106,8 @@ export async function explainMatches(
   };
 }
 
-async function* ofAll(log: EventLog): AsyncGenerator<RecordedEvent> {
-  for await (const { events } of log.readAll({ after: START, prefixes: [SUBSCRIPTION_STREAMS] }))
-    yield* events;
+async function* ofAll(log: EventLog, prefixes: readonly string[]): AsyncGenerator<RecordedEvent> {
+  for await (const { events } of log.readAll({ after: START, prefixes })) yield* events;
 }
 
 /** The events of a subject and of subscriptions, in log order. */
@@ -145,10 +129,15 @@ async function* eventsIn(log: EventLog, stream: string): AsyncGenerator<Recorded
 }
 
 /** An event has the longest texts: only what depends on them is retained. */
-function meeting(topic: Topic, recorded: RecordedEvent, book: SubscriptionBook): Met {
+function meeting(
+  topic: Topic,
+  recorded: RecordedEvent,
+  book: SubscriptionBook,
+  { programs }: Directory,
+): Met {
   const { revision, position, id } = recorded;
   const isOfTopic = topic.handles.includes(recorded.type);
-  const occurrence = isOfTopic ? usableOccurrence(topic, recorded) : undefined;
+  const occurrence = isOfTopic ? usableOccurrence(topic, recorded, programs) : undefined;
   return { event: { id, revision, position }, occurrence, active: new Map(book.entries()) };
 }
 
@@ -171,18 +160,22 @@ function explained(
   topic: Topic,
   only: string | undefined,
 ): ExplainedEvent['subscriptions'] {
+  const parties = partiesOf(occurrence);
   return [...lifetimes].flatMap(([id, lifetime]) => {
     const { organisationId } = lifetime;
-    const isParty = occurrence.parties.includes(organisationId);
-    if (only === undefined ? !isParty : id !== only) return [];
+    if (only === undefined ? !parties.has(organisationId) : id !== only) return [];
     const subscription = active.get(id);
     if (subscription !== undefined && subscription.topic !== topic.name) return [];
-    const explanation: Explanation = !isParty
+    const seen =
+      subscription === undefined
+        ? occurrence
+        : preparedOf(id, subscription).selector.seenBy(organisationId, occurrence);
+    const explanation: Explanation = !parties.has(organisationId)
       ? { is: 'of no party' }
       : subscription === undefined
         ? absent(lifetime, event)
-        : explanationOf(id, subscription, event, occurrence);
-    return [{ id, organisationId, explanation }];
+        : explanationOf(id, subscription, event, seen);
+    return [{ id, organisationId, seen, explanation }];
   });
 }
 
@@ -197,7 +190,9 @@ function explanationOf(
   event: ExplainedEvent['event'],
   occurrence: Occurrence,
 ): Explanation {
-  const by = exclusionsOf(subscription.content, occurrence);
+  const by = preparedOf(id, subscription)
+    .selector.exclusions(occurrence)
+    .map(({ name, allowed, found }) => ({ clause: name, allowed, found: found(occurrence) }));
   if (by.length > 0) return { is: 'excluded', by };
   if (subscription.content.disabled === true) return { is: 'disabled' };
   const receivers = [...receiversIn(id, subscription)].map(([receiver, { disabled }]) =>

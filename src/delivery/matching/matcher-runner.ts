@@ -19,7 +19,7 @@ import {
 } from '../../runtime/parked-events';
 import { WaitablePosition } from '../../runtime/concurrency';
 import { type Continuation, continuationOf, DailyMark, type MatchedRange, rangeOf } from './cursor';
-import { changesState, type Due, Matcher, MATCHER, STATE_STREAMS } from './matcher';
+import { changesState, type Due, Matcher, MATCHER } from './matcher';
 
 interface MatcherParts {
   /** The domain log. */
@@ -142,7 +142,8 @@ export class MatcherRunner {
   private async catchUp(matching: Matching, upTo: Position): Promise<void> {
     const { log } = this.parts;
     if ((await log.head()) < upTo) throw new MatchedBeyondLog();
-    for await (const { events, position } of log.readAll({ after: START, prefixes: STATE_STREAMS })) {
+    const prefixes = matching.matcher.stateStreams;
+    for await (const { events, position } of log.readAll({ after: START, prefixes })) {
       for (const event of events) {
         if (event.position > upTo) break;
         await this.applied(matching, event);

@@ -7,7 +7,9 @@ import {
   lastCancelled,
   type SubscriptionEvent,
 } from '../../domain/subscriptions/subscription';
-import { type Occurrence, occurrenceOf, type Topic } from '../../domain/subscriptions/topic';
+import { type Occurrence, occurrenceOf, partiesOf, type Topic } from '../../domain/subscriptions/topic';
+import { Directory } from '../../network/directory';
+import { DIRECTORY_PREFIXES } from '../../network/events';
 import {
   BEYOND,
   type BudgetLimits,
@@ -33,9 +35,6 @@ export const MATCHER = 'matcher';
 /** What is due because of an event. */
 export type Due = Exclude<MatchedEvent, { readonly type: 'Matched' }>;
 
-/** Prefixes of the streams that determine who is sent what. */
-export const STATE_STREAMS = [SUBSCRIPTION_STREAMS, RATES_STREAM] as const;
-
 const NOTHING: readonly Due[] = [];
 
 /** Old logs have requests in the streams of subscriptions, as new ones have probes because of a PUT. */
@@ -56,6 +55,8 @@ const REQUESTS: ReadonlySet<string> = new Set<SubscriptionEvent['type']>([
 export class Matcher {
   private readonly book = new SubscriptionBook();
   private rates: PublishedRates | undefined;
+  /** As far as topics join it. */
+  private readonly directory = new Directory();
   /** Topics by event type and stream. */
   private readonly topicsOf = new Map<string, readonly Topic[]>();
 
@@ -69,10 +70,17 @@ export class Matcher {
       for (const type of topic.handles) this.topicsOf.set(type, [...(this.topicsOf.get(type) ?? []), topic]);
   }
 
+  /** Prefixes of the streams that determine who is sent what. */
+  get stateStreams(): readonly string[] {
+    return [
+      ...new Set([SUBSCRIPTION_STREAMS, RATES_STREAM, ...this.topics.flatMap(({ joins = [] }) => joins)]),
+    ];
+  }
+
   /** Prefixes of all streams to match. */
   get streams(): readonly string[] {
     return [
-      ...new Set([...STATE_STREAMS, REQUEST_STREAMS, ...this.topics.flatMap(({ streams }) => streams)]),
+      ...new Set([...this.stateStreams, REQUEST_STREAMS, ...this.topics.flatMap(({ streams }) => streams)]),
     ];
   }
 
@@ -82,6 +90,7 @@ export class Matcher {
       checked(toDomainEvent(event) as SubscriptionEvent, isUsable);
       this.book.apply(event);
     }
+    if (DIRECTORY_PREFIXES.some((prefix) => event.stream.startsWith(prefix))) this.directory.apply(event);
     if (event.stream !== RATES_STREAM) return;
     const published = checked(toDomainEvent(event) as RatesEvent, hasRates);
     this.rates = ratesDecider.evolve(this.rates, published);
@@ -103,15 +112,17 @@ export class Matcher {
   private occurred(event: RecordedEvent): Iterable<Due> {
     const found = (this.topicsOf.get(event.type) ?? []).flatMap((topic) => {
       if (!topic.streams.some((prefix) => event.stream.startsWith(prefix))) return [];
-      const occurrence = occurrenceOf(topic, event);
-      return occurrence === undefined ? [] : [{ topic, occurrence, parties: new Set(occurrence.parties) }];
+      const occurrence = occurrenceOf(topic, event, this.directory.programs);
+      return occurrence === undefined ? [] : [{ topic, occurrence, parties: partiesOf(occurrence) }];
     });
     return found.length === 0 ? NOTHING : this.toAll(event, found);
   }
 
   private *toAll(event: RecordedEvent, found: readonly FoundDue[]): Generator<Due> {
-    for (const { topic, occurrence, parties } of found)
-      yield* takingTurns([...parties].map((party) => this.toParty(party, event, topic, occurrence)));
+    for (const { topic, occurrence, parties } of found) {
+      const subscribers = [...parties].filter((party) => this.book.ofOrganisation(party).size > 0);
+      yield* takingTurns(subscribers.map((party) => this.toParty(party, event, topic, occurrence)));
+    }
   }
 
   private *toParty(
@@ -125,8 +136,9 @@ export class Matcher {
     for (const [id, subscription] of this.book.ofOrganisation(party)) {
       if (subscription.topic !== topic.name) continue;
       const prepared = preparedOf(id, subscription);
-      if (!prepared.matches(occurrence)) continue;
-      yield* messagesOf({ event, id, subscription, prepared, occurrence, rates, budget, report });
+      const selected = prepared.selector.of(party, occurrence);
+      if (selected === undefined) continue;
+      yield* messagesOf({ event, id, subscription, prepared, occurrence: selected, rates, budget, report });
     }
   }
 

@@ -1,6 +1,7 @@
 import { NamedError } from '../../kernel/fault';
 import { type MatchedEvent, type Message, type HttpRequest } from '../../domain/deliveries/delivery-events';
 import { messageIdOf } from '../../domain/subscriptions/receiver-id';
+import { Selector } from '../../domain/subscriptions/selector';
 import {
   type ActiveSubscription,
   type Receiver,
@@ -191,8 +192,7 @@ function stored({ from, to, rate, day }: Conversion): Message['conversion'] & ob
 
 /** A subscription in the form in which occurrences are matched fastest. */
 interface PreparedSubscription {
-  /** Whether messages are made of an occurrence: of one that it is not a party of, never call it. */
-  readonly matches: (occurrence: Occurrence) => boolean;
+  readonly selector: Selector;
   /** Adds the custom attribute. */
   readonly customised: (attributes: Attributes) => Attributes;
   /** Renderers by ids of receivers, without those that the owner has disabled. */
@@ -208,7 +208,7 @@ export function preparedOf(id: string, subscription: ActiveSubscription): Prepar
   if (cached !== undefined) return cached;
   const enabled = [...receiversIn(id, subscription)].filter(([, { disabled }]) => disabled !== true);
   const one = {
-    matches: filterOf(content),
+    selector: new Selector(content),
     customised: customising(content),
     renderers: new Map(
       content.disabled === true ? [] : enabled.map(([id, receiver]) => [id, lazyRenderer(receiver)]),
@@ -216,25 +216,6 @@ export function preparedOf(id: string, subscription: ActiveSubscription): Prepar
   };
   prepared.set(content, one);
   return one;
-}
-
-function filterOf({ filter, siteId }: SubscriptionContent): (occurrence: Occurrence) => boolean {
-  const states = new Set(filter.stateIds);
-  const allows = (ids: readonly number[] | undefined): ((id: number | undefined) => boolean) => {
-    const allowed = ids && new Set(ids);
-    return (id) => allowed === undefined || (id !== undefined && allowed.has(id));
-  };
-  const program = allows(filter.programIds);
-  const site = allows(filter.siteIds);
-  const event = allows(filter.eventIds);
-  const eventType = allows(filter.eventTypeIds);
-  return (occurrence) =>
-    states.has(occurrence.stateId) &&
-    (siteId === undefined || occurrence.siteId === siteId) &&
-    program(occurrence.programId) &&
-    site(occurrence.siteId) &&
-    event(occurrence.eventId) &&
-    eventType(occurrence.eventTypeId);
 }
 
 /** `docs/decisions.md#n13`. */

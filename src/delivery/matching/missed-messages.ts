@@ -9,7 +9,9 @@ import {
   type SubscriptionEvent,
   type SubscriptionState,
 } from '../../domain/subscriptions/subscription';
-import { type Occurrence, type Topic, usableOccurrence } from '../../domain/subscriptions/topic';
+import { type Topic, usableOccurrence } from '../../domain/subscriptions/topic';
+import { directoryAt } from '../../network/directory';
+import { type Programs } from '../../network/programs';
 import { type Clock } from '../../runtime/clock';
 import { Parking } from '../../runtime/parked-events';
 import { BEYOND, ByteBudget, messagesOf, preparedOf } from './messages-of';
@@ -54,14 +56,16 @@ export async function missedMessages(
 ): Promise<{ readonly found: readonly MissedMessage[]; readonly first: Position; readonly next?: Position }> {
   const { topic, id, min, max } = missed;
   const own = streamOf(SUBSCRIPTION, id);
+  const { joins = [] } = topic;
   const after = missed.after ?? (await markBefore(log, min - CLOCKS_MS));
+  const directory = await directoryAt(log, after, joins);
   const parking = await new Parking(clock, log, MATCHER).refresh();
   let version = await subscriptionAsOf(log, id, after);
   let then = version.state;
   const found: MissedMessage[] = [];
   let first = START;
   let seen = 0;
-  for await (const { events } of log.readAll({ after, prefixes: [...topic.streams, own] })) {
+  for await (const { events } of log.readAll({ after, prefixes: [...topic.streams, own, ...joins] })) {
     for (const event of events) {
       seen += 1;
       if (event.stream === own)
@@ -73,11 +77,12 @@ export async function missedMessages(
           const retried = parking.retriedAt(event.id);
           if (retried !== undefined && (retried < version.from || retried >= version.until))
             version = await subscriptionAsOf(log, id, retried);
-          const made = missedOf(event, retried === undefined ? then : version.state, missed);
+          const before = retried === undefined ? then : version.state;
+          const made = missedOf(event, before, missed, directory.programs);
           if (found.length === 0 && made.length > 0) first = event.position;
           found.push(...made);
         }
-      }
+      } else directory.apply(event);
       if (seen >= MOST_EVENTS || found.length >= most) return { found, first, next: event.position };
     }
   }
@@ -93,15 +98,20 @@ function missedOf(
   event: RecordedEvent,
   then: SubscriptionState,
   { topic, id, subscription, receivers }: Missed,
+  programs: Programs,
 ): readonly MissedMessage[] {
-  const occurrence = usableOccurrence(topic, event);
-  if (occurrence === undefined || !isSelected(id, subscription, occurrence)) return [];
+  const { organisationId } = subscription;
+  const happened = usableOccurrence(topic, event, programs);
+  const prepared = preparedOf(id, subscription);
+  const occurrence = happened && prepared.selector.of(organisationId, happened);
+  if (happened === undefined || occurrence === undefined) return [];
+  const before = then.is === 'active' ? preparedOf(id, then) : undefined;
   const wasMade = new Set(
-    then.is === 'active' && isSelected(id, then, occurrence) ? preparedOf(id, then).renderers.keys() : [],
+    before?.selector.of(organisationId, happened) === undefined ? [] : before.renderers.keys(),
   );
   const isMissed = (receiver: string): boolean => receivers.has(receiver) && !wasMade.has(receiver);
   const { subject, sequence, stateId, at } = occurrence;
-  const parts = { event, id, subscription, prepared: preparedOf(id, subscription), occurrence };
+  const parts = { event, id, subscription, prepared, occurrence };
   // They are rendered when they are sent; what they would take is counted now, unconverted.
   const counted = { ...parts, rates: undefined, budget: new ByteBudget(), report: () => undefined };
   return Array.from(messagesOf(counted, isMissed), ({ data: { receiver, id: message, unsendable } }) => ({
@@ -109,12 +119,4 @@ function missedOf(
     time: at,
     ...(unsendable === BEYOND.unsendable ? { isBeyond: true } : {}),
   }));
-}
-
-/** Whether a version of a subscription makes messages of an occurrence. */
-function isSelected(id: string, subscription: ActiveSubscription, occurrence: Occurrence): boolean {
-  return (
-    occurrence.parties.includes(subscription.organisationId) &&
-    preparedOf(id, subscription).matches(occurrence)
-  );
 }

@@ -9,7 +9,7 @@ import {
   type SubscriptionContent,
   subscriptionDecider,
 } from '../../domain/subscriptions/subscription';
-import { type Occurrence, occurrenceOf, type Topic } from '../../domain/subscriptions/topic';
+import { type Occurrence, occurrenceOf, type Topic, variantsOf } from '../../domain/subscriptions/topic';
 import { messagesOf, preparedOf, testOf } from './messages-of';
 import { subscriptionAsOf } from './subscription-book';
 import { type PublishedRates, RATES_STREAM, ratesDecider, type RatesEvent } from './rates';
@@ -135,7 +135,8 @@ export class Rerenderer {
     const event = await eventAt(this.log, topic.streamOf(subject), sequence - 1);
     if (event === undefined) return undefined;
     try {
-      const occurrence = occurrenceOf(topic, event);
+      const happened = occurrenceOf(topic, event);
+      const occurrence = happened && variantsOf(happened).find((one) => one.stateId === stateId);
       return occurrence && { event, occurrence };
     } catch (error) {
       // An event that no version of the matcher could have used.

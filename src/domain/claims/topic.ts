@@ -74,6 +74,11 @@ export const claimTopic: SubscriptionTopic = {
   subjectField: 'claimId',
   subjectId: '4711',
   states: { field: 'statusIds', ids: STATUSES, notForAdvertisers: [] },
+  filter: {
+    programIds: { description: 'Programs' },
+    siteIds: { description: 'Sites' },
+    eventIds: { description: 'Events of programs' },
+  },
   message: messageOf('ClaimMessage', CLAIM_ATTRIBUTES),
   sample: {
     states: [2, 3, 201],

@@ -13,15 +13,21 @@ import { changedReceivers, continuedReceivers, type Receiver, receiversOf } from
 export type { Receiver, ReceiverFormat } from './receiver-id';
 
 /** What subscriptions may be about: each is a `Topic`. */
-export type TopicName = 'transactions' | 'claims';
+export const TOPIC_NAMES = ['transactions', 'claims', 'vouchers'] as const;
+export type TopicName = (typeof TOPIC_NAMES)[number];
 
-/** Each list has at least one id; an absent one selects all. */
+/** Each list has at least one value; an absent one selects all. */
 export interface SubscriptionFilter {
   readonly programIds?: readonly number[];
   readonly siteIds?: readonly number[];
   readonly eventIds?: readonly number[];
   readonly eventTypeIds?: readonly number[];
-  /** The states to be notified of: message types of transactions, statuses of claims. */
+  readonly voucherTypeIds?: readonly number[];
+  /** ISO 639-1, in whatever case. */
+  readonly languageIds?: readonly string[];
+  /** Alternatives (`docs/decisions.md#p4`). */
+  readonly keywords?: readonly string[];
+  /** The states to be notified of: message types of transactions, statuses of claims, changes of vouchers. */
   readonly stateIds: readonly number[];
 }
 

@@ -49,7 +49,12 @@ export const transactionTopic: SubscriptionTopic = {
   subjectField: 'transactionId',
   subjectId: '19a5e7f4157a0dbc05efb284fd93a0ca',
   states: { field: 'messageTypeIds', ids: STATES, notForAdvertisers: [9] },
-  eventTypes: EVENT_TYPES,
+  filter: {
+    programIds: { description: 'Programs' },
+    siteIds: { description: 'Sites' },
+    eventIds: { description: 'Events of programs' },
+    eventTypeIds: { description: 'Types of events', of: EVENT_TYPES },
+  },
   message: messageOf('TransactionMessage', ATTRIBUTES),
   sample: {
     states: [4, 6, 8],

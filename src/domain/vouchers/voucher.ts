@@ -58,10 +58,65 @@ interface VoucherData {
   readonly currency?: string;
 }
 
+/** What a voucher was before it was edited or withdrawn: who may have seen it is notified of the change. */
+interface ReplacedVoucher extends Omit<VoucherData, 'at'> {
+  readonly programId: number;
+  readonly phase: VoucherPhase;
+}
+
+/** `replaced`: absent of early versions. */
 export type VoucherEvent =
   | { readonly type: 'VoucherPublished'; readonly data: VoucherOrigin & VoucherData }
-  | { readonly type: 'VoucherRevised'; readonly data: VoucherData }
-  | EventOf<'VoucherWithdrawn'>;
+  | { readonly type: 'VoucherRevised'; readonly data: VoucherData & { readonly replaced?: ReplacedVoucher } }
+  | EventOf<'VoucherWithdrawn', { replaced?: ReplacedVoucher }>
+  | VoucherTurn;
+
+/** By time alone, publishers begin to see it, or cease to; `unseen`: they never have, since nothing ran meanwhile. */
+export type VoucherTurn =
+  | { readonly type: 'VoucherShown'; readonly data: VoucherData & { readonly programId: number } }
+  | {
+      readonly type: 'VoucherHidden';
+      readonly data: VoucherData & { readonly programId: number; readonly unseen?: true };
+    };
+
+/** Whether an event is one of its versions (`docs/decisions.md#v17`): by time alone it gets none. */
+export function isVersion({ type }: Pick<VoucherEvent, 'type'>): boolean {
+  return type !== 'VoucherShown' && type !== 'VoucherHidden';
+}
+
+/**
+ * Whether publishers see it: not yet, now, or no longer (`docs/decisions.md#v3`). As of the last event: time alone
+ * changes it by an event, too.
+ */
+export type VoucherPhase = 'coming' | 'shown' | 'over';
+
+/** When publishers see a voucher, inclusive (epoch ms). Another program may have written an event without a content. */
+function shownIn({ publishStartDate, publishEndDate, endDate = '' }: Partial<VoucherContent> = {}) {
+  const from = publishStartDate === undefined ? -Infinity : Date.parse(publishStartDate);
+  const until = publishEndDate === undefined ? Infinity : Date.parse(publishEndDate);
+  return { from, until: Math.min(until, Date.parse(endDate)) };
+}
+
+/** `at`: ISO 8601. */
+function phaseAt(voucher: VoucherContent, at: string): VoucherPhase {
+  const { from, until } = shownIn(voucher);
+  const time = Date.parse(at);
+  if (time > until) return 'over';
+  return time < from ? 'coming' : 'shown';
+}
+
+/** When the phase ends by time alone (epoch ms); undefined: never. */
+export function phaseEnd(voucher: VoucherContent, phase: VoucherPhase): number | undefined {
+  const { from, until } = shownIn(voucher);
+  const end = phase === 'shown' ? until + 1 : Math.min(from, until + 1);
+  return phase === 'over' || Number.isNaN(end) ? undefined : end;
+}
+
+/** The phase after an event with the content. */
+export function phaseAfter({ type, data }: Extract<VoucherEvent, { data: VoucherData }>): VoucherPhase {
+  if (type === 'VoucherShown') return 'shown';
+  return type === 'VoucherHidden' ? 'over' : phaseAt(data.voucher, data.at);
+}
 
 /** Of an amount: that of the program when it was posted, or at the position `postedAt` (`docs/decisions.md#v19`). */
 export type VoucherCurrency = { readonly currency: string } | { readonly postedAt: Position };
@@ -77,6 +132,7 @@ export type VoucherState =
       readonly status: 'published';
       readonly voucher: VoucherContent;
       readonly currency: VoucherCurrency;
+      readonly phase: VoucherPhase;
     } & VoucherOrigin)
   | ({ readonly status: 'withdrawn' } & VoucherOrigin);
 
@@ -88,7 +144,9 @@ export interface ProgramCurrency {
 
 export type VoucherCommand =
   | CommandOf<'post', VoucherOrigin & { voucher: VoucherContent; currency: ProgramCurrency }>
-  | CommandOf<'withdraw'>;
+  | CommandOf<'withdraw'>
+  /** Has the phase be that of the time. */
+  | CommandOf<'turn'>;
 
 export const VOUCHER = 'voucher';
 
@@ -99,7 +157,8 @@ export const VOUCHER = 'voucher';
 export const voucherDecider: Decider<VoucherCommand, VoucherState, VoucherEvent> = {
   category: VOUCHER,
   initial: { status: 'unknown' },
-  supersedes: () => true,
+  // A turn without a currency leaves the one that was recorded before.
+  supersedes: (event) => isVersion(event) || 'currency' in event.data,
   decide(command, state) {
     switch (command.do) {
       case 'post': {
@@ -109,10 +168,15 @@ export const voucherDecider: Decider<VoucherCommand, VoucherState, VoucherEvent>
           return [{ type: 'VoucherPublished', data: { ...originOf(command), ...posted } }];
         if (state.status === 'withdrawn') return [];
         const isSame = isDeepStrictEqual(voucher, state.voucher) && isInCurrency(state, command.currency);
-        return isSame ? [] : [{ type: 'VoucherRevised', data: posted }];
+        if (isSame) return [];
+        return [{ type: 'VoucherRevised', data: { ...posted, replaced: replacedOf(state) } }];
       }
-      case 'withdraw':
-        return state.status === 'published' ? [{ type: 'VoucherWithdrawn', data: { at: command.at } }] : [];
+      case 'withdraw': {
+        if (state.status !== 'published') return [];
+        return [{ type: 'VoucherWithdrawn', data: { at: command.at, replaced: replacedOf(state) } }];
+      }
+      case 'turn':
+        return state.status === 'published' ? turned(state, command.at) : [];
     }
   },
   evolve(state, event) {
@@ -121,6 +185,16 @@ export const voucherDecider: Decider<VoucherCommand, VoucherState, VoucherEvent>
         return { status: 'published', ...originOf(event.data), ...contentOf(event) };
       case 'VoucherRevised':
         return state.status === 'published' ? { ...state, ...contentOf(event) } : state;
+      case 'VoucherShown':
+      case 'VoucherHidden': {
+        if (state.status !== 'published') return state;
+        const { currency } = event.data;
+        return {
+          ...state,
+          ...contentOf(event),
+          currency: currency === undefined ? state.currency : { currency },
+        };
+      }
       case 'VoucherWithdrawn':
         return state.status === 'published' ? { status: 'withdrawn', ...originOf(state) } : state;
     }
@@ -131,8 +205,29 @@ function originOf({ programId, sourceId }: VoucherOrigin): VoucherOrigin {
   return { programId, ...(sourceId === undefined ? {} : { sourceId }) };
 }
 
-function contentOf({ data, position }: Folded<{ readonly data: VoucherData }>) {
-  return { voucher: data.voucher, currency: currencyIn(data, position ?? START) };
+function contentOf(event: Folded<Extract<VoucherEvent, { data: VoucherData }>>) {
+  const { data, position } = event;
+  return { voucher: data.voucher, currency: currencyIn(data, position ?? START), phase: phaseAfter(event) };
+}
+
+type PublishedVoucher = Extract<VoucherState, { readonly status: 'published' }>;
+
+/** Its content, as events have it. */
+function recorded({ programId, voucher, currency }: PublishedVoucher) {
+  return { programId, voucher, ...('currency' in currency ? { currency: currency.currency } : {}) };
+}
+
+function replacedOf(state: PublishedVoucher): ReplacedVoucher {
+  return { ...recorded(state), phase: state.phase };
+}
+
+function turned(state: PublishedVoucher, at: string): readonly VoucherTurn[] {
+  const { voucher, phase } = state;
+  const end = phaseEnd(voucher, phase);
+  if (end === undefined || end > Date.parse(at)) return [];
+  const data = { at, ...recorded(state) };
+  if (phaseAt(voucher, at) === 'shown') return [{ type: 'VoucherShown', data }];
+  return [{ type: 'VoucherHidden', data: phase === 'shown' ? data : { ...data, unseen: true } }];
 }
 
 /** Whether its amount, if it has one, is in this currency. */
@@ -147,6 +242,16 @@ function isInCurrency(
 /** Whether it has an amount of money: a percentage has no currency. */
 export function isOfMoney({ discountAmount, isPercentage }: VoucherContent): boolean {
   return discountAmount !== undefined && isPercentage !== true;
+}
+
+/** The texts that keywords are found in (`docs/decisions.md#v11`). */
+export function textsOf({
+  title,
+  shortDescription,
+  description,
+  code = '',
+}: VoucherContent): readonly string[] {
+  return [title, shortDescription, description, code];
 }
 
 /** A published voucher by the names of posted fields. The same amount in another currency is another amount. */
@@ -179,6 +284,7 @@ export interface StoredVoucher {
   readonly updated: number;
   readonly voucher: VoucherContent;
   readonly currency: VoucherCurrency;
+  readonly phase: VoucherPhase;
 }
 
 export interface ListedVoucher extends StoredVoucher {

@@ -275,3 +275,12 @@ export const voucher = shared('Voucher', {
 export const voucherCurrency = text(
   'Currency of the discount, ISO 4217; if absent, that of the program at this position',
 ).optional();
+export const replacedVoucher = shared('ReplacedVoucher', {
+  programId: int('Program'),
+  voucher,
+  currency: text('Currency of the discount, ISO 4217').optional(),
+  phase: word(
+    ['coming', 'shown', 'over'],
+    'Whether publishers saw it: not yet, or no longer, or at that time',
+  ),
+}).optional();

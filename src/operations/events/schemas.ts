@@ -37,6 +37,7 @@ import {
   screening,
   version,
   subject,
+  replacedVoucher,
   voucher,
   voucherCurrency,
 } from './records';
@@ -164,8 +165,20 @@ const TYPES: Readonly<Record<string, DescribedEvent>> = {
   VoucherRevised: event('voucher-<voucherId>', 'An edit has replaced the content of a voucher.', {
     voucher,
     currency: voucherCurrency,
+    replaced: replacedVoucher,
   }),
-  VoucherWithdrawn: event('voucher-<voucherId>', 'A voucher was deleted.', {}),
+  VoucherWithdrawn: event('voucher-<voucherId>', 'A voucher was deleted.', { replaced: replacedVoucher }),
+  VoucherShown: event('voucher-<voucherId>', 'By time alone, publishers begin to see a voucher.', {
+    programId: int('Program'),
+    voucher,
+    currency: voucherCurrency,
+  }),
+  VoucherHidden: event('voucher-<voucherId>', 'By time alone, publishers cease to see a voucher.', {
+    programId: int('Program'),
+    voucher,
+    currency: voucherCurrency,
+    unseen: mark('They have never seen it, since nothing ran meanwhile').optional(),
+  }),
   // Transactions
   TransactionTracked: entered('A transaction was reported.', {
     isHeld: mark('It stays Tracked until its validation is requested').optional(),

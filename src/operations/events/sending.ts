@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { TOPIC_NAMES } from '../../domain/subscriptions/subscription';
 import {
   type DescribedEvent,
   event,
@@ -25,8 +26,11 @@ const subscription = shared('Subscription', {
         siteIds: list(z.int(), 'Sites'),
         eventIds: list(z.int(), 'Events of programs'),
         eventTypeIds: list(z.int(), 'Types of events'),
+        voucherTypeIds: list(z.int(), 'Types of vouchers'),
+        languageIds: list(z.string(), 'Languages of vouchers'),
+        keywords: list(z.string(), 'Words of vouchers'),
       }),
-      stateIds: list(z.int(), 'States of transactions, or statuses of claims'),
+      stateIds: list(z.int(), 'States of transactions, statuses of claims, or changes of vouchers'),
     })
     .describe('What messages are about; an absent list selects all'),
   receivers: list(
@@ -121,7 +125,7 @@ const organisationId = int('Organisation');
 export const SENDING: Readonly<Record<string, DescribedEvent>> = {
   // Subscriptions and requests
   SubscriptionCreated: event('subscription-<subscriptionId>', 'A subscription was created.', {
-    topic: word(['transactions', 'claims'], 'What it is about'),
+    topic: word(TOPIC_NAMES, 'What it is about'),
     organisationId,
     subscription,
   }),
@@ -195,7 +199,7 @@ export const SENDING: Readonly<Record<string, DescribedEvent>> = {
       stateId,
       cause: position('The event that caused it'),
       ...optional({
-        topic: word(['transactions', 'claims'], 'What it is about'),
+        topic: word(TOPIC_NAMES, 'What it is about'),
         rendered: position('Where its subscription was read, if that is not `cause`'),
         made: time('When it was made, if it is of a backfill'),
         request: z

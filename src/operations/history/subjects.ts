@@ -15,7 +15,7 @@ import {
 } from '../../domain/transactions/stored-transaction';
 import { TRANSACTION, type TransactionEvent } from '../../domain/transactions/transaction';
 import { AMOUNTS, postedValue } from '../../domain/transactions/transaction-facts';
-import { VOUCHER, voucherDecider, type VoucherEvent } from '../../domain/vouchers/voucher';
+import { isVersion, VOUCHER, voucherDecider, type VoucherEvent } from '../../domain/vouchers/voucher';
 import { eventAt, eventsOnDemand, toFolded } from '../../kernel/decider';
 import { streamOf } from '../../kernel/event';
 import { defined, without } from '../../kernel/without';
@@ -81,9 +81,10 @@ export async function folderOf(
 function voucherFold(directory: Directory): Fold {
   let state = voucherDecider.initial;
   return (recorded) => {
-    state = voucherDecider.evolve(state, toFolded<VoucherEvent>(recorded));
+    const event = toFolded<VoucherEvent>(recorded);
+    state = voucherDecider.evolve(state, event);
     if (state.status === 'unknown') return { by: 'unknown', state: undefined };
-    const by = advertiserOf(directory, state.programId);
+    const by = isVersion(event) ? advertiserOf(directory, state.programId) : 'system';
     if (state.status !== 'published') return { by, state: undefined };
     const { voucher, currency, programId, sourceId } = state;
     const code =

@@ -1,4 +1,5 @@
 import { Controller, Get, Param, Post } from '@nestjs/common';
+import { TOPIC_NAMES } from '../../domain/subscriptions/subscription';
 import { Answer, ListAnswer, QueuedAnswer } from '../../http/answer';
 import { ApiOperation, CurrentCaller, MatrixKeys, Produces, Roles } from '../../http/decorators';
 import { WaitForReadModels } from '../../http/visible-writes';
@@ -21,7 +22,7 @@ import { ProjectionParts } from './projections.controller';
 
 const listKeys = {
   organisationId: { type: INTEGER, description: 'Only of this organisation' },
-  topic: { type: oneOf('transactions', 'claims'), description: 'Only to this topic' },
+  topic: { type: oneOf(...TOPIC_NAMES), description: 'Only to this topic' },
   offset: { type: INTEGER, description: 'Subscriptions to skip' },
   limit: sizeKey('Number of subscriptions', '100 by default'),
 } as const satisfies KeyTable;

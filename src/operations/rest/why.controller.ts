@@ -66,7 +66,8 @@ export const whyOperations = operationsById({
   },
   whyDelivery: {
     summary: 'Explain why messages were sent, or not',
-    description: 'For each transition of a transaction or claim and each subscription of its parties.',
+    description:
+      'For each transition of a transaction, claim or voucher and each subscription of its parties.',
     example: { id: '1' },
     answer: EXPLANATION,
   },

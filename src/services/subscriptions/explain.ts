@@ -4,7 +4,7 @@ import { type ExplainedEvent, explainMatches, type Explanation } from '../../del
 import { conversionFaults as fault } from '../../domain/subscriptions/faults';
 import { messageIdOf, receiversOf } from '../../domain/subscriptions/receiver-id';
 import { type ActiveSubscription } from '../../domain/subscriptions/subscription';
-import { type SubscriptionTopic } from '../../domain/subscriptions/topic';
+import { isParty, type Occurrence, type SubscriptionTopic } from '../../domain/subscriptions/topic';
 import { ApiOperation, Roles } from '../../http/decorators';
 import { ListAnswer } from '../../http/answer';
 import { EventLog } from '../../kernel/event-log';
@@ -116,9 +116,9 @@ export class ExplainQueries {
   private async output(
     { topic, id }: Which,
     state: ActiveSubscription,
-    { event, occurrence, explanation }: OwnEvent,
+    { event, seen, explanation }: OwnEvent,
   ): Promise<OutputExplained> {
-    const { stateId, at, sequence } = occurrence;
+    const { stateId, at, sequence } = seen;
     const reason = reasonOf(explanation, topic);
     return {
       sequenceNumber: String(sequence),
@@ -158,7 +158,7 @@ export class ExplainQueries {
 
 interface OwnEvent {
   readonly event: ExplainedEvent['event'];
-  readonly occurrence: NonNullable<ExplainedEvent['occurrence']>;
+  readonly seen: Occurrence;
   readonly explanation: Explanation;
 }
 
@@ -167,11 +167,12 @@ function* ownOf(
   events: Iterable<ExplainedEvent>,
   { organisationId, siteId }: Which['caller'],
 ): Generator<OwnEvent, undefined> {
-  for (const { event, occurrence, subscriptions } of events) {
+  for (const { event, subscriptions } of events) {
     const [found] = subscriptions;
-    if (found === undefined || occurrence?.parties.includes(organisationId) !== true) continue;
-    if (siteId === undefined || occurrence.siteId === siteId)
-      yield { event, occurrence, explanation: found.explanation };
+    if (found === undefined || !isParty(found.seen, organisationId)) continue;
+    const { siteId: site } = found.seen;
+    if (siteId === undefined || (typeof site === 'object' ? site.has(siteId) : site === siteId))
+      yield { event, ...found };
   }
 }
 

@@ -6,7 +6,7 @@ import { type Caller } from '../../network/organisations';
 import { isPosted, type Posted, Refusals } from '../../wire/api/posted';
 import { postedFromJson } from '../../wire/json/read';
 import { NotParsable } from '../../wire/bytes';
-import { atMost, boolean, idOf, instant, integer, text, wordOf } from '../../wire/record/kinds';
+import { atMost, boolean, idOf, instant, integer, language, text, wordOf } from '../../wire/record/kinds';
 import { currency } from '../../wire/record/minor-units';
 import { type FoundIn, recordReader } from '../../wire/record/read';
 import {
@@ -162,43 +162,45 @@ const customAttribute = record({
 
 export type FoundCustomAttribute = FoundIn<typeof customAttribute>;
 
-type IdsField = Field<List<Scalar<number, number>>>;
+type FilterField = Field<List<Scalar<number, number>> | List<Scalar<string, string>>>;
+
+/** What the lists of filters have, by what they select. */
+const LISTS = {
+  language: { kind: language(), items: 'ISO 639-1 codes', each: 'languageId' },
+  keyword: { kind: atMost(MOST.nameCharacters, text()), items: 'texts', each: 'keyword' },
+} as const;
 
 /** Document 2, Subscription: filter. */
-function filterOf({ states, eventTypes, subject, sample }: SubscriptionTopic) {
-  const ids = (
-    description: string,
-    of: Scalar<number, number> = integer(),
-    items = 'integers',
-  ): IdsField => ({
-    kind: listOf(of, { each: 'id', most: MOST.ids, isNoneIfEmpty: true, items }),
-    ...optional,
-    description: `${description}; all if absent`,
+function filterOf({ states, filter, subject, sample }: SubscriptionTopic) {
+  const lists = Object.entries(filter).map(([name, { description, of }]): [string, FilterField] => {
+    const shared = { ...optional, description: `${description}; all if absent` };
+    const list = { most: MOST.ids, isNoneIfEmpty: true } as const;
+    if (typeof of === 'string') {
+      const { kind, ...named } = LISTS[of];
+      return [name, { kind: listOf(kind, { ...list, ...named }), ...shared }];
+    }
+    const items = of === undefined ? 'integers' : `${description.replace('T', 't')} (${namedIn(of)})`;
+    const ids = listOf(of === undefined ? integer() : idOf(of), { ...list, each: 'id', items });
+    return [name, { kind: ids, ...shared }];
   });
-  const fields: Readonly<Record<string, IdsField>> = {
-    programIds: ids('Programs'),
-    siteIds: ids('Sites'),
-    eventIds: ids('Events of programs'),
-    ...(eventTypes === undefined
-      ? {}
-      : { eventTypeIds: ids('Types of events', idOf(eventTypes), `types of events (${named(eventTypes)})`) }),
+  return record({
+    ...Object.fromEntries(lists),
     [states.field]: {
       kind: listOf(idOf(states.ids), {
         each: 'id',
         most: MOST.ids,
         isNoneIfEmpty: true,
-        items: `states (${named(states.ids)})`,
+        items: `states (${namedIn(states.ids)})`,
       }),
       required: true,
       missing: fault.noMessageType,
       description: `States of a ${subject} to be notified of`,
       example: sample.states,
     },
-  };
-  return record(fields);
+  });
 }
 
-function named(ids: Readonly<Record<number, { readonly name: string }>>): string {
+function namedIn(ids: Readonly<Record<number, { readonly name: string }>>): string {
   return Object.entries(ids)
     .map(([id, { name }]) => `${id} ${name}`)
     .join(', ');

@@ -19,6 +19,7 @@ import {
   wrong,
 } from '../../wire/api/posted';
 import { complete, recordReader } from '../../wire/record/read';
+import { tooManyWords } from '../../wire/words';
 import {
   type FoundCustomAttribute,
   type FoundReceiver,
@@ -51,7 +52,9 @@ export class SubscriptionCheck {
     const refusals = new Refusals({ unusable: fault.content }, {}, MOST_FAULTS);
     const found = this.read(withFilter(posted), refusals);
     const { receivers, currencyConversion, customAttribute } = found;
-    checkAccess(idsIn(posted['filter']), this.topic, parts, refusals);
+    checkAccess(idsIn(posted['filter'], this.topic), this.topic, parts, refusals);
+    const trouble = tooManyWords('filter.keywords', wordsIn(found.filter));
+    if (trouble !== undefined) refusals.add(fault.content, trouble);
     const names = this.namesWith(customAttribute?.userAttribute);
     const rules = { names, addressProblem: parts.addressProblem };
     const sent: unknown = posted['receivers'];
@@ -115,17 +118,25 @@ export class SubscriptionCheck {
   }
 
   private filterIn(found: PostedSubscription['filter']): SubscriptionFilter {
-    const { [this.topic.states.field]: stateIds = [], ...lists } = found;
-    return { ...lists, stateIds };
+    const { [this.topic.states.field]: states = [], ...lists } = found;
+    return { ...lists, stateIds: states.filter((id) => typeof id === 'number') };
   }
 }
 
 /** All usable ids of a filter, of lists too that have others: their faults are reported together. */
-function idsIn(filter: unknown): Readonly<Record<string, readonly number[]>> {
-  const lists = isPosted(filter) ? Object.entries(filter) : [];
+function idsIn(
+  posted: unknown,
+  { filter, states }: SubscriptionTopic,
+): Readonly<Record<string, readonly number[]>> {
+  const isList = (name: string): boolean => name in filter || name === states.field;
+  const lists = isPosted(posted) ? Object.entries(posted).filter(([name]) => isList(name)) : [];
   return Object.fromEntries(
     lists.map(([field, ids]) => [field, Array.isArray(ids) ? ids.slice(0, MOST.ids).flatMap(idIn) : []]),
   );
+}
+
+function wordsIn(filter: Partial<PostedSubscription['filter']> | undefined): readonly string[] {
+  return filter?.['keywords']?.filter((keyword) => typeof keyword === 'string') ?? [];
 }
 
 function idIn(posted: unknown): readonly number[] {

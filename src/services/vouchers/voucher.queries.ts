@@ -5,6 +5,7 @@ import { load, type Version, versionsOf } from '../../kernel/decider';
 import {
   audiencesIn,
   isOfMoney,
+  isVersion,
   type ListedVoucher,
   postedFields,
   VOUCHER,
@@ -181,7 +182,7 @@ export class VoucherQueries {
     const codeOf = codeIn(directory);
     const fieldsOf = (state: VoucherState) => postedFields(state, codeOf);
     const to = loaded.revision + 1;
-    const versions = versionsOf(this.log, voucherDecider, id, fieldsOf, { to, signal });
+    const versions = versionsOf(this.log, voucherDecider, id, fieldsOf, { to, signal, isVersion });
     return (async function* () {
       for await (const batch of versions) yield batch.map((version) => toVersion(version, codeOf, dates));
     })();

@@ -178,7 +178,9 @@ export function nullable<Posted, Answered>({
   answered,
 }: Scalar<Posted, Answered>): Scalar<Posted, Answered> {
   const { json } = answered;
-  return { is: 'scalar', posted, answered: { ...answered, json: { ...json, type: [json.type, 'null'] } } };
+  const words = Array.isArray(json.enum) ? { enum: [...(json.enum as readonly unknown[]), null] } : {};
+  const orNull = { ...json, type: [json.type, 'null'], ...words };
+  return { is: 'scalar', posted, answered: { ...answered, json: orNull } };
 }
 
 /** The same fields as elements of another namespace. */

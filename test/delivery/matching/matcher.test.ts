@@ -63,7 +63,10 @@ describe('a message', () => {
         return 'e';
       },
     };
-    const occurrence: Topic['occurrence'] = (event) => ({ ...claimTopic.occurrence(event)!, attributes });
+    const occurrence: Topic['occurrence'] = (...happened) => ({
+      ...claimTopic.occurrence(...happened)!,
+      attributes,
+    });
     const matcher = new Matcher([{ ...claimTopic, occurrence }]);
     const { recorded } = claims;
     matcher.apply(recorded.append('subscription-s', created(1, { receivers: [GET, POST] })));
@@ -111,21 +114,21 @@ describe('a message', () => {
 });
 
 describe('a filter (Document 2, Subscription)', () => {
-  const fits: Required<SubscriptionFilter> = {
+  const fits = {
     programIds: [5, 1],
     siteIds: [10, 11],
     eventIds: [100],
     eventTypeIds: [9, 4],
     stateIds: [3, 1],
-  };
-  const fitsNot: Required<SubscriptionFilter> = {
+  } satisfies SubscriptionFilter;
+  const fitsNot = {
     programIds: [5],
     siteIds: [11],
     eventIds: [101, 102],
     eventTypeIds: [9],
     stateIds: [3],
-  };
-  const names = Object.keys(fits) as (keyof SubscriptionFilter)[];
+  } satisfies SubscriptionFilter;
+  const names = Object.keys(fits) as (keyof typeof fits)[];
 
   it.each(names)('%s selects what it lists', (name) => {
     subscribed(1, { filter: { stateIds: [1], [name]: fits[name] } }, 'fits');

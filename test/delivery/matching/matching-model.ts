@@ -45,7 +45,7 @@ export function expectedOf(
     const rates = before.findLast(({ stream }) => stream === 'exchange-rates');
     if (event.type === 'ClaimMoved') {
       const occurrence = dataOf(event) as unknown as Occurrence;
-      const parties = occurrence.parties.filter((party, index, all) => all.indexOf(party) === index);
+      const parties = [...new Set(occurrence.parties)];
       const toEach = parties.map((party) =>
         active
           .filter((known) => known.organisationId === party && isSelected(known.content, occurrence))

@@ -165,8 +165,8 @@ describe('Messages that exceed what is sent about one event (decisions N14, N15)
     await matcher.stop();
     const broken: Topic = {
       ...transactionTopic,
-      occurrence: (event) => {
-        const occurrence = transactionTopic.occurrence(event)!;
+      occurrence: (event, programs) => {
+        const occurrence = transactionTopic.occurrence(event, programs)!;
         return Object.defineProperty({ ...occurrence }, 'attributes', {
           get: () => {
             throw new TypeError('a bug');

@@ -1,0 +1,99 @@
+import { queryWordsOf } from '../../wire/words';
+import { type SubscriptionContent, type SubscriptionFilter } from './subscription';
+import { isParty, type Occurrence } from './topic';
+
+/** A condition of a subscription on what it is notified of: a list of its filter, or its site. */
+export interface Clause {
+  readonly name: keyof SubscriptionFilter | 'siteId';
+  readonly allowed: readonly (number | string)[];
+  readonly isMet: (occurrence: Occurrence) => boolean;
+  /** The value that an occurrence has instead, if it has one. Of several none is named: they may be of others. */
+  readonly found: (occurrence: Occurrence) => number | string | undefined;
+}
+
+type IdFact = 'stateId' | 'programId' | 'siteId' | 'eventId' | 'eventTypeId' | 'voucherTypeId';
+
+function among(
+  name: Clause['name'],
+  fact: IdFact | 'languageId',
+  allowed: readonly (number | string)[] | undefined,
+): Clause | undefined {
+  if (allowed === undefined) return undefined;
+  const values = new Set(allowed);
+  return {
+    name,
+    allowed,
+    isMet: ({ [fact]: found }) => {
+      if (found === undefined) return false;
+      return typeof found === 'object' ? allowed.some((one) => found.has(one)) : values.has(found);
+    },
+    found: ({ [fact]: found }) => (typeof found === 'object' ? 'others' : found),
+  };
+}
+
+/** Each word of one of the keywords is in the texts (`docs/decisions.md#p4`). */
+function keywords(allowed: readonly string[] | undefined): Clause | undefined {
+  if (allowed === undefined) return undefined;
+  const alternatives = allowed.map((text) => queryWordsOf(text));
+  return {
+    name: 'keywords',
+    allowed,
+    isMet: ({ keyword }) => {
+      if (typeof keyword !== 'object') return false;
+      const has = (token: string): boolean => keyword.has(token);
+      return alternatives.some((words) =>
+        words.every((word) => (typeof word === 'string' ? has(word) : word.some((all) => all.every(has)))),
+      );
+    },
+    found: () => 'its texts',
+  };
+}
+
+/** What a subscription selects. */
+export class Selector {
+  private readonly clauses: readonly Clause[];
+  private readonly beyondState: readonly Clause[];
+
+  constructor({ filter, siteId }: Pick<SubscriptionContent, 'filter' | 'siteId'>) {
+    this.beyondState = [
+      among('siteId', 'siteId', siteId === undefined ? undefined : [siteId]),
+      among('programIds', 'programId', filter.programIds),
+      among('siteIds', 'siteId', filter.siteIds),
+      among('eventIds', 'eventId', filter.eventIds),
+      among('eventTypeIds', 'eventTypeId', filter.eventTypeIds),
+      among('voucherTypeIds', 'voucherTypeId', filter.voucherTypeIds),
+      among(
+        'languageIds',
+        'languageId',
+        filter.languageIds?.map((code) => code.toLowerCase()),
+      ),
+      keywords(filter.keywords),
+    ].filter((clause) => clause !== undefined);
+    this.clauses = [among('stateIds', 'stateId', filter.stateIds) ?? [], this.beyondState].flat();
+  }
+
+  /** What messages to the organisation are about; undefined: there are none. */
+  of(organisationId: number, occurrence: Occurrence): Occurrence | undefined {
+    const seen = this.seenBy(organisationId, occurrence);
+    return isSeen(seen, organisationId, this.clauses) ? seen : undefined;
+  }
+
+  /** What an occurrence is to the organisation, whatever state is selected. */
+  seenBy(organisationId: number, occurrence: Occurrence): Occurrence {
+    const { otherwise } = occurrence;
+    if (otherwise === undefined) return occurrence;
+    const isBefore = isSeen(otherwise.disappeared, organisationId, this.beyondState);
+    if (isSeen(occurrence, organisationId, this.beyondState))
+      return isBefore ? occurrence : otherwise.appeared;
+    return isBefore || !isParty(occurrence, organisationId) ? otherwise.disappeared : occurrence;
+  }
+
+  /** The clauses that an occurrence does not meet. */
+  exclusions(occurrence: Occurrence): readonly Clause[] {
+    return this.clauses.filter(({ isMet }) => !isMet(occurrence));
+  }
+}
+
+function isSeen(occurrence: Occurrence, organisationId: number, clauses: readonly Clause[]): boolean {
+  return isParty(occurrence, organisationId) && clauses.every(({ isMet }) => isMet(occurrence));
+}
