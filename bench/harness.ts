@@ -1,7 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { join } from 'node:path';
-import { type BodyFormat } from '../src/wire/api/format';
-import { writeBody } from './products';
+import { type FeedText, writeBody } from './products';
 
 /** A measurement and its reference: one line of the report. */
 export interface Figure {
@@ -19,7 +18,7 @@ export interface Figure {
 
 /** Shared by all figures of a run. */
 export class Bench {
-  private readonly bodies = new Map<BodyFormat, Promise<string>>();
+  private readonly bodies = new Map<FeedText, Promise<string>>();
 
   constructor(
     /** Number of products. */
@@ -31,7 +30,7 @@ export class Bench {
   ) {}
 
   /** A file with the body of a post of all products, written once, before any measurement. */
-  async body(format: BodyFormat): Promise<string> {
+  async body(format: FeedText): Promise<string> {
     const path = join(this.folder, `body.${format}`);
     let written = this.bodies.get(format);
     if (written === undefined) {

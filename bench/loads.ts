@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { appendAll, BareLog, eventsIn } from './bare/log';
 import { type Bench, compareRates, type Figure, timed } from './harness';
 import { type BodyFormat } from '../src/wire/api/format';
+import { type FeedText } from './products';
 import { Server } from './server';
 
 /**
@@ -38,5 +39,30 @@ export async function compareLoads(
   } finally {
     await server.stop();
     log.close();
+  }
+}
+
+/**
+ * Posts new products to empty feeds of one server, without a projector: in a format, and the same ones in JSON, in turn.
+ */
+export async function compareFormats(
+  bench: Bench,
+  { figure, format }: { readonly figure: string; readonly format: FeedText },
+): Promise<readonly Figure[]> {
+  const [path, json] = [await bench.body(format), await bench.body('json')];
+  const server = await Server.start(join(bench.folder, figure), 'api');
+  try {
+    // The first load of a process compiles what both use.
+    const feedOf = (round: number): number => 2 * round + 3;
+    await server.post(1, format, path);
+    await server.post(2, 'json', json);
+    const compared = await compareRates(
+      { figure, goal: 0.8, count: bench.count },
+      (round) => timed(() => server.post(feedOf(round), format, path)),
+      (round) => timed(() => server.post(feedOf(round) + 1, 'json', json)),
+    );
+    return [compared];
+  } finally {
+    await server.stop();
   }
 }

@@ -20,7 +20,7 @@ import { firstAttempt } from './first-attempt';
 import { Bench, type Figure } from './harness';
 import { history } from './history';
 import { loadJson } from './load-json';
-import { loadXml } from './load-xml';
+import { loadCsv, loadGoogle, loadXml } from './load-xml';
 import { logExport } from './log-export';
 import { manyFeeds } from './many-feeds';
 import { memory } from './memory';
@@ -46,6 +46,8 @@ import { wal } from './wal';
 const FIGURES = {
   'load-json': loadJson,
   'load-xml': loadXml,
+  'load-csv': loadCsv,
+  'load-google': loadGoogle,
   'reload-unchanged': reloadUnchanged,
   project,
   rebuild,

@@ -9,7 +9,10 @@ import { Agent, type Dispatcher, request } from 'undici';
 import { ADVERTISER_TOKEN, networkFile, PUBLISHER_TOKEN } from './network';
 import { memoryGrowth, memoryOf } from './process-memory';
 import { ended, launch, type Settings } from './program';
-import { type BodyFormat } from '../src/wire/api/format';
+import { CONTENT_TYPES } from '../src/wire/api/format';
+import { type FeedText } from './products';
+
+const TYPES: Readonly<Record<FeedText, string>> = { ...CONTENT_TYPES, google: CONTENT_TYPES.xml };
 
 /** Of the kernel, a second. */
 const TICKS = 100;
@@ -60,9 +63,9 @@ export class Server {
   }
 
   /** Posts products to a feed; they are durable when it is answered. */
-  async post(feed: number, format: BodyFormat, body: Readable | string, keys = ''): Promise<string> {
+  async post(feed: number, format: FeedText, body: Readable | string, keys = ''): Promise<string> {
     const path = `/1.0/products;fid=${feed}${keys}?token=${ADVERTISER_TOKEN}`;
-    const headers = { 'content-type': `application/${format}; charset=utf-8` };
+    const headers = { 'content-type': TYPES[format] };
     const answer = await request(`${this.origin}${path}`, {
       method: 'POST',
       headers,

@@ -20,6 +20,8 @@ interface Line {
 const AIMS = {
   'load-json': 0.7,
   'load-xml': 0.7,
+  'load-csv': 0.8,
+  'load-google': 0.8,
   'reload-unchanged': 0.7,
   project: 0.6,
   rebuild: 0.6,
@@ -175,7 +177,7 @@ describe('the benchmark', () => {
     await expect(asked).rejects.toMatchObject({
       code: 2,
       stderr: expect.stringContaining(
-        'names: all, load-json, load-xml, reload-unchanged, project, rebuild, swap, search, memory, voucher-create',
+        'names: all, load-json, load-xml, load-csv, load-google, reload-unchanged, project, rebuild, swap, search, memory, voucher-create',
       ),
     });
   });

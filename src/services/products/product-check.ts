@@ -45,12 +45,14 @@ const NO_DETAILS: FaultDetails = {};
 
 interface ProductOrigin extends Origin {
   /** Values that are known to be unusable. */
-  readonly wrong?: readonly {
-    readonly path: string;
-    readonly value: string;
-    readonly expected: string;
-    readonly problem: Problem;
-  }[];
+  readonly wrong?:
+    | readonly {
+        readonly path: string;
+        readonly value: string;
+        readonly expected: string;
+        readonly problem: Problem;
+      }[]
+    | undefined;
 }
 
 /**

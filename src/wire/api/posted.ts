@@ -53,9 +53,9 @@ export interface Origin {
   /** Called with the path of each member that the table does not name, list indexes left out: `categories.colour`. */
   readonly onUnknown?: (path: string) => void;
   /** The number at a path as it is spelt in the text, of which `JSON.parse` may have made another. */
-  readonly spelling?: (path: string) => string | undefined;
+  readonly spelling?: ((path: string) => string | undefined) | undefined;
   /** What messages call a path, if not by itself. */
-  readonly named?: (path: string) => string;
+  readonly named?: ((path: string) => string) | undefined;
 }
 
 const NO_ORIGIN: Origin = {};

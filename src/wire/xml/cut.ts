@@ -1,10 +1,12 @@
 import { GrowingBytes, indexIn } from '../bytes';
 
 interface XmlCutterOptions {
+  /** How many elements are around those that are cut out; by default only the root. */
+  readonly depth?: number;
   /** Bytes that an element may have; a larger one remains in the frame. */
   readonly maxElement: number;
   /**
-   * Called for each element directly in the root: the bytes from its first `<` to its last `>`, a view of the chunk
+   * Called for each element at this depth: the bytes from its first `<` to its last `>`, a view of the chunk
    * if they are in one.
    */
   readonly onElement: (bytes: Buffer) => void;
@@ -13,9 +15,9 @@ interface XmlCutterOptions {
 }
 
 /**
- * Cuts the elements directly in the root out of an XML document in UTF-8 that arrives in chunks, by its markup alone.
- * The document is well-formed if and only if the frame (the rest) is, with every cut at a place where an element may
- * be, and each element is one well-formed element where the root's prefixes are declared. So the caller parses both.
+ * Cuts the elements at one depth out of an XML document in UTF-8 that arrives in chunks, by its markup alone. The document
+ * is well-formed if and only if the frame (the rest) is, with every cut at a place where an element may be, and each
+ * element is one well-formed element where the prefixes around it are declared. So the caller parses both.
  * Memory use is constant.
  */
 export class XmlCutter {
@@ -24,22 +26,24 @@ export class XmlCutter {
   /** Start of the bytes of the chunk that have not been passed on. */
   private from = 0;
   private depth = 0;
+  private readonly cutDepth: number;
   /** The bytes that have not been passed on may be an element. */
   private isHeld = false;
   /** Buffered from earlier chunks. */
   private readonly held = new GrowingBytes();
 
   constructor(private readonly options: XmlCutterOptions) {
+    this.cutDepth = options.depth ?? 1;
     this.markup = new XmlMarkup({
       begins: (at) => {
-        if (this.depth === 1) this.holdFrom(at);
+        if (this.depth === this.cutDepth) this.holdFrom(at);
       },
       isNoStart: () => {
-        if (this.depth === 1) this.release();
+        if (this.depth === this.cutDepth) this.release();
       },
       tagEnded: (end, change) => {
         this.depth += change;
-        if (this.depth === 1 && change < 1) this.elementEnded(end);
+        if (this.depth === this.cutDepth && change < 1) this.elementEnded(end);
       },
       isLost: () => this.release(),
     });

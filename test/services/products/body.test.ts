@@ -226,9 +226,9 @@ describe('a posted body', () => {
     });
     const fields = Array.from({ length: 1000 }, () => ({}));
     const { faults } = intake;
-    intake.addParsed({ ...JSON_BODY.products[0], fields }, 1);
+    intake.addParsed({ product: { ...JSON_BODY.products[0], fields } }, 1);
     expect([faults.products, faults.listed.length, faults.more]).toEqual([1, 20, 980]);
-    for (let bad = 0; bad < 500; bad += 1) intake.addParsed({ fields }, 2 + bad);
+    for (let bad = 0; bad < 500; bad += 1) intake.addParsed({ product: { fields } }, 2 + bad);
     expect(faults.listed).toHaveLength(10_000);
     expect(faults.products).toBe(501);
   });

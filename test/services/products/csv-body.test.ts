@@ -494,14 +494,68 @@ describe('a Google Merchant feed as XML (decisions P36)', () => {
     ['cut off', rss(ITEM).slice(0, -20)],
     ['of another shape', '<rss><channel><item></channel></rss>'],
     ['without items', rss()],
+    ['malformed within an item', rss(ITEM, ITEM.replace('</g:price>', ''))],
     ['with a DOCTYPE', `<!DOCTYPE rss>${rss(ITEM).replace('<?xml version="1.0"?>', '')}`],
   ])('is refused if it is %s', async (_, text) => {
     expect(await refusal(text, { format: 'xml' })).toMatch(/^PF_210 /);
   });
+
+  it('names the item, and the line and column in it, of what is malformed', async () => {
+    const text = rss(ITEM, ITEM.replace('EUR', '&euro;'));
+    expect(await refusal(text, { format: 'xml' })).toMatch(/at line 3, column \d+ of item 2$/);
+    expect(await refusal(rss(ITEM).replace('</channel>', '</x>'), { format: 'xml' })).toMatch(
+      / after item 1$/,
+    );
+  });
+
+  it.each([
+    ['A &quot;lamp&quot; &amp; more', 'A "lamp" & more'],
+    ['C:\\lamp', 'C:\\lamp'],
+    ['<![CDATA["<b>\n]]>', '"<b>'],
+    ['one\n\ttwo', 'one\n\ttwo'],
+    ['\n  indented\n', 'indented'],
+    ['&#65;&#x1F4A1;', 'A\u{1f4a1}'],
+  ])('has the text %j', async (written, name) => {
+    const { products, faults } = await read(rss(ITEM.replace('<g:title>Lamp', `<g:title>${written}`)), {
+      format: 'xml',
+    });
+    expect({ faults, products }).toMatchObject({ faults: [], products: [{ name }] });
+  });
+
+  it('has the id of our name, if there are both', async () => {
+    const { products } = await read(rss(`${ITEM}<TDProductId>ours</TDProductId>`), { format: 'xml' });
+    expect(products).toMatchObject([{ sourceProductId: 'ours' }]);
+  });
 });
 
 describe('rows that were posted before', () => {
-  it('are recognised by their bytes, under the same header only, and unless they depend on the time', async () => {
+  it('are recognised by their bytes, and so are items of XML', async () => {
+    const item = (id: string, more = '') =>
+      `<item><g:id>${id}</g:id><title>Lamp</title><description>A lamp</description><link>https://shop.example/1</link>
+      <g:image_link>https://img.example/1.png</g:image_link><g:price>9 EUR</g:price><g:product_type>x</g:product_type>${more}</item>`;
+    const text = (...items: string[]) =>
+      `<rss xmlns:g="u"><channel><title>Shop</title>${items.join('\n')}</channel></rss>`;
+    const timed =
+      '<g:sale_price>8 EUR</g:sale_price><g:sale_price_effective_date>2026-06-01/2026-06-30</g:sale_price_effective_date>';
+    const prints = new Fingerprints();
+    const { heads } = await read(text(item('p1'), item('p2', timed), item('p3')), { format: 'xml' });
+    for (const head of heads) {
+      if (head.kind !== 'valid') throw new Error('expected a valid product');
+      const product = prints.set(head.sourceProductId, head.content, head.price, 'EUR');
+      if (head.posted !== undefined) prints.rememberPosted(product, head.posted);
+    }
+    const again = await read(text(item('p1'), item('p2', timed), item('p3', '<g:size>L</g:size>')), {
+      format: 'xml',
+      prints,
+    });
+    expect(again.heads.map(({ sourceProductId, kind }) => `${sourceProductId} ${kind}`).sort()).toEqual([
+      'p1 repeated',
+      'p2 valid',
+      'p3 valid',
+    ]);
+  });
+
+  it('are recognised under the same header only, and unless they depend on the time', async () => {
     const text = `${HEADER},sale_price,sale_price_effective_date\n${ROW},,\n${ROW.replace('p1', 'p2')},9.99,2026-06-01/2026-06-30\n`;
     const { heads } = await read(text);
     const prints = new Fingerprints();

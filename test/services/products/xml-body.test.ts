@@ -1,9 +1,15 @@
 import * as fc from 'fast-check';
 import { tmpdir } from 'node:os';
 import { SYSTEM_CLOCK } from '../../../src/runtime/clock';
-import { ProductXml } from '../../../src/services/products/load/ingest/product-xml';
+import { type ReadProduct } from '../../../src/services/products/load/ingest/columns';
 import { ProductIntake, XmlBody } from '../../../src/services/products/load/ingest/product-intake';
 import { Spool } from '../../../src/services/products/load/ingest/spool';
+import { type WrittenElements, xmlProducts } from '../../../src/services/products/load/ingest/validate';
+
+const OURS: WrittenElements = { format: 'xml', prefixes: [] };
+const TERMS = { currency: 'EUR', now: Date.parse('2026-06-15T12:00:00Z') };
+const RSS: WrittenElements = { format: 'merchant', root: 'rss', prefixes: [], terms: TERMS };
+const ATOM: WrittenElements = { ...RSS, root: 'feed' };
 
 const PARTS = [
   '<?xml version="1.0"?>',
@@ -31,6 +37,30 @@ const PARTS = [
   '&amp;',
 ] as const;
 
+const RSS_PARTS = [
+  '<?xml version="1.0"?>',
+  '<rss xmlns:g="u">',
+  '<rss>',
+  '</rss>',
+  '<channel>',
+  '<channel xmlns:d="u">',
+  '</channel>',
+  '<title>Shop</title>',
+  '<item>',
+  '<item/>',
+  '<items/>',
+  '</item>',
+  '<g:item xmlns:g="u"><g:id>b</g:id></g:item>',
+  '<g:id>a</g:id>',
+  '<d:price>1 EUR</d:price>',
+  '<link href="https://shop.example/"/>',
+  '<!-- <item> -->',
+  '<![CDATA[</item>]]>',
+  '<!DOCTYPE p>',
+  ' ',
+  'text',
+] as const;
+
 const EDITS = ['<', '>', '/', '!', '"', "'", '-', '&', ']', '?', ' ', '\u0001'] as const;
 
 /**
@@ -54,9 +84,9 @@ async function received(read: (intake: ProductIntake) => Promise<void>): Promise
   }
 }
 
-async function inProducts(text: string, chunk: number): Promise<unknown> {
+async function inProducts(text: string, chunk: number, written = OURS): Promise<unknown> {
   return received(async (intake) => {
-    const body = new XmlBody(intake);
+    const body = new XmlBody(intake, written);
     const bytes = Buffer.from(text);
     for (let at = 0; at < bytes.length; at += chunk) {
       body.write(Buffer.from(bytes.subarray(at, at + chunk)));
@@ -66,15 +96,17 @@ async function inProducts(text: string, chunk: number): Promise<unknown> {
   });
 }
 
-async function inOnePiece(text: string): Promise<unknown> {
+async function inOnePiece(text: string, written = OURS): Promise<unknown> {
   return received(async (intake) => {
-    const products: Readonly<Record<string, unknown>>[] = [];
+    const products: ReadProduct[] = [];
     const onOversized = (): never => {
       throw new Error('no product is that large');
     };
-    const reader = new ProductXml({ onProduct: (product) => products.push(product), onOversized });
+    intake.written = written;
+    const reader = xmlProducts(written, { onProduct: (product) => products.push(product), onOversized });
     reader.write(Buffer.from(text));
     reader.end();
+    if (written !== OURS && products.length === 0) throw Object.assign(new Error(), { code: 'PF_210' });
     for (const [at, product] of products.entries()) intake.addParsed(product, at + 1);
   });
 }
@@ -100,26 +132,65 @@ describe('a body in XML (Document 1, XML body shape)', () => {
       (parts) =>
         `<?xml version="1.0"?><!-- c --><products xmlns:c="u" version="3.0">${parts.join('')}</products>\n`,
     );
-  const edited = fc
-    .tuple(good, fc.array(fc.tuple(fc.nat(), fc.nat(2), fc.constantFrom(...EDITS)), { maxLength: 2 }))
-    .map(([text, edits]) =>
-      edits.reduce((before, [place, gone, put]) => {
-        const at = place % (before.length + 1);
-        return before.slice(0, at) + put + before.slice(at + gone);
-      }, text),
-    );
-  const jumbled = fc.array(fc.constantFrom(...PARTS), { maxLength: 12 }).map((parts) => parts.join(''));
+  const edited = (whole: fc.Arbitrary<string>) =>
+    fc
+      .tuple(whole, fc.array(fc.tuple(fc.nat(), fc.nat(2), fc.constantFrom(...EDITS)), { maxLength: 2 }))
+      .map(([text, edits]) =>
+        edits.reduce((before, [place, gone, put]) => {
+          const at = place % (before.length + 1);
+          return before.slice(0, at) + put + before.slice(at + gone);
+        }, text),
+      );
+  const jumbled = (parts: readonly string[]) =>
+    fc.array(fc.constantFrom(...parts), { maxLength: 12 }).map((some) => some.join(''));
+  const item = fc
+    .shuffledSubarray([
+      ...['<g:id>a</g:id>', '<title>n</title>', '<g:title>m</g:title>', '<g:price>1 EUR</g:price>'],
+      '<description>d</description><link>https://shop.example/</link>',
+      '<g:image_link>https://img.example/</g:image_link><g:product_type>c</g:product_type>',
+      '<g:shipping><g:country>DE</g:country><g:price>2 EUR</g:price></g:shipping>',
+      ...['<!-- </item> -->', '<g:color><![CDATA[</item>]]></g:color>', '<d:size xmlns:d="u">s</d:size>'],
+    ])
+    .map((parts) => parts.join('\n'));
+  const between = fc.constantFrom(
+    ' ',
+    '\n',
+    'text',
+    '<title>Shop > a</title>',
+    '<!-- <item/> -->',
+    '<item/>',
+  );
+  const rss = fc
+    .array(
+      fc.oneof(
+        item.map((text) => `<item>${text}</item>`),
+        between,
+      ),
+    )
+    .map((parts) => `<?xml version="1.0"?><rss xmlns:g="u"><channel>${parts.join('')}</channel></rss>\n`);
+  const atom = fc
+    .array(
+      fc.oneof(
+        item.map((text) => `<entry>${text}</entry>`),
+        between,
+      ),
+    )
+    .map((parts) => `<feed xmlns="a" xmlns:g="u">${parts.join('')}</feed>`);
 
   it.each([
-    ['of products', good],
-    ['with wrong characters in it', edited],
-    ['of parts in any order', jumbled],
+    ['of products', good, OURS],
+    ['with wrong characters in it', edited(good), OURS],
+    ['of parts in any order', jumbled(PARTS), OURS],
+    ['that is RSS (decisions P36)', rss, RSS],
+    ['that is RSS with wrong characters in it', edited(rss), RSS],
+    ['of parts of RSS in any order', jumbled(RSS_PARTS), RSS],
+    ['that is Atom', atom, ATOM],
   ])(
     '%s has the same products, or is refused alike, whether it is cut or parsed as a whole',
-    async (_, bodies) => {
+    async (_, bodies, written) => {
       await fc.assert(
         fc.asyncProperty(bodies, fc.integer({ min: 1, max: 50 }), async (text, chunk) => {
-          expect(await inProducts(text, chunk)).toEqual(await inOnePiece(text));
+          expect(await inProducts(text, chunk, written)).toEqual(await inOnePiece(text, written));
         }),
         { numRuns: 500 },
       );

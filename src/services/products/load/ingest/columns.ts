@@ -43,6 +43,11 @@ export interface NamedProduct {
   readonly named: (path: string) => string;
 }
 
+/** A product in the shape of JSON, and what is known of its texts where they have names of their own. */
+export type ReadProduct = Pick<NamedProduct, 'product'> & {
+  readonly [Name in keyof NamedProduct]?: NamedProduct[Name] | undefined;
+};
+
 interface Draft {
   readonly product: Record<string, unknown>;
   readonly separators: CellSeparators;
@@ -196,7 +201,7 @@ const GOOGLE_FIELDS = [
 const CUSTOM = '(field)';
 
 /** The id of a product, unless another name is: in a download it is that of the offer. */
-const ID = 'id';
+export const ID = 'id';
 
 const NAMES: ReadonlyMap<string, string> = new Map([
   [ID, ID],
@@ -255,7 +260,14 @@ function fieldOf(meaning: string): string {
 /** Puts together the product that texts mean; empty texts are absent. It is not checked. */
 export function productOf(named: NamedTexts, separators: CellSeparators, terms: FeedTerms): NamedProduct {
   const draft: Draft = {
-    ...{ product: {}, separators, image: {}, types: [], shipping: [], fields: [], lists: {}, money: {} },
+    product: {},
+    separators,
+    image: {},
+    types: [],
+    shipping: [],
+    fields: [],
+    lists: {},
+    money: {},
     categories: [],
   };
   const { meanings, texts } = named;
@@ -387,6 +399,8 @@ function categoryIn(text: string, part: string): object | undefined {
 
 function categoriesOf({ categories, lists, types }: Draft): readonly object[] {
   if (categories.length > 0) return categories;
+  const [only, ...others] = types;
+  if (only !== undefined && others.length === 0 && Object.keys(lists).length === 0) return [{ name: only }];
   const length = Math.max(...Object.values(lists).map((list) => list.length), 0);
   const listed = Array.from({ length }, (_, at) =>
     Object.fromEntries(Object.entries(lists).map(([part, list]) => [part, list[at] ?? ''])),

@@ -1,11 +1,10 @@
 import { productFaults as fault } from '../../../../domain/products/feed';
 import { digestOf } from '../../../../domain/products/fingerprints';
 import { GrowingBytes, NotParsable, utf8Text } from '../../../../wire/bytes';
-import { csvCells, CsvCutter, separatorIn } from '../../../../wire/csv/cut';
+import { csvCells, CsvCutter, type CsvDialect, separatorIn } from '../../../../wire/csv/cut';
 import { type CsvSeparators } from '../../../../wire/csv/rows';
 import { parseOrRefuse } from '../../product-check';
 import { type FeedTerms, meaningOf, missingAmong, plain, READABLE_NAMES, together } from './columns';
-import { type MerchantRoot, MerchantXml } from './merchant-xml';
 import { JsonBody, type ProductIntake, XmlBody } from './product-intake';
 
 /** What a body of products is; `any` is recognised by its first character. */
@@ -48,12 +47,12 @@ export function feedBody({ format, columns = {}, terms }: FeedDescription, intak
       }))
         if (value !== undefined && value.length > 0)
           throw fault.illegalValue(`${name}: allowed for CSV only, the format is ${format}`);
-      return format === 'json' ? new JsonBody(intake) : new AnyXmlBody(terms, intake);
+      return format === 'json' ? new JsonBody(intake) : anyXmlBody(terms, intake);
     case 'csv':
     case 'tsv':
-      return new CsvBody({ format, columns, terms }, intake);
+      return csvBody({ format, columns, terms }, intake);
     case 'any':
-      return new AnyBody({ columns, terms }, intake);
+      return anyBody({ columns, terms }, intake);
   }
 }
 
@@ -62,40 +61,56 @@ const SPACES = [0x20, 0x09, 0x0a, 0x0d];
 const LESS = 0x3c;
 const BRACE = 0x7b;
 
-/** A body whose format is recognised by its first character: `<` begins XML, `{` JSON, anything else CSV. */
-class AnyBody implements FeedBody {
+/** A body of which the beginning says what reads it: bytes are kept until that is found. */
+class BeginningBody implements FeedBody {
   private readonly begin = new GrowingBytes();
   private body: FeedBody | undefined;
 
+  /** `start` returns what reads the body, and its bytes so far; undefined, unless it `isAll`, if these do not tell. */
   constructor(
-    private readonly description: Omit<FeedDescription, 'format'>,
-    private readonly intake: ProductIntake,
+    private readonly start: (
+      begin: Buffer,
+      isAll: boolean,
+    ) => { readonly body: FeedBody; readonly from: Buffer } | undefined,
   ) {}
 
   write(chunk: Buffer): void {
-    if (this.body !== undefined) {
-      this.body.write(chunk);
-      return;
-    }
-    this.begin.add(chunk);
-    const begin = this.begin.take();
-    const first = begin.find((byte) => !SPACES.includes(byte) && !BYTE_ORDER_MARK.includes(byte));
-    if (first === undefined) {
-      if (begin.length > MAX_HEADER)
-        throw fault.noParsableContent('the body begins with too much white space');
-      this.begin.add(begin);
-      return;
-    }
-    const format = first === LESS ? 'xml' : first === BRACE ? 'json' : 'csv';
-    this.body = feedBody({ ...this.description, format }, this.intake);
-    // White space may precede JSON, but not an XML declaration.
-    this.body.write(format === 'xml' ? begin.subarray(begin.indexOf(LESS)) : begin);
+    if (this.body === undefined) this.look(chunk, false);
+    else this.body.write(chunk);
   }
 
   end(): void {
-    if (this.body === undefined) throw fault.noParsableContent('the body is empty');
-    this.body.end();
+    if (this.body === undefined) this.look(Buffer.alloc(0), true);
+    this.body?.end();
   }
+
+  private look(chunk: Buffer, isAll: boolean): void {
+    this.begin.add(chunk);
+    const begin = this.begin.take();
+    const found = this.start(begin, isAll);
+    if (found === undefined) this.begin.add(begin);
+    else {
+      this.body = found.body;
+      this.body.write(found.from);
+    }
+  }
+}
+
+/** A body whose format is recognised by its first character: `<` begins XML, `{` JSON, anything else CSV. */
+function anyBody(description: Omit<FeedDescription, 'format'>, intake: ProductIntake): FeedBody {
+  return new BeginningBody((begin, isAll) => {
+    const first = begin.find((byte) => !SPACES.includes(byte) && !BYTE_ORDER_MARK.includes(byte));
+    if (first === undefined) {
+      if (isAll) throw fault.noParsableContent('the body is empty');
+      if (begin.length > MAX_HEADER)
+        throw fault.noParsableContent('the body begins with too much white space');
+      return undefined;
+    }
+    const format = first === LESS ? 'xml' : first === BRACE ? 'json' : 'csv';
+    const body = feedBody({ ...description, format }, intake);
+    // White space may precede JSON, but not an XML declaration.
+    return { body, from: format === 'xml' ? begin.subarray(begin.indexOf(LESS)) : begin };
+  });
 }
 
 /** The root element of an XML document. */
@@ -104,46 +119,13 @@ const ROOT = /^(?:\u00ef\u00bb\u00bf)?(?:\s|<\?[^>]*>|<!--(?:(?!-->)[^])*-->)*<(
 const MAX_PROLOG = 8 * 1024;
 
 /** XML of our own, or a Google Merchant feed in RSS or Atom, by its root element. */
-class AnyXmlBody implements FeedBody {
-  private readonly begin = new GrowingBytes();
-  private body: FeedBody | undefined;
-
-  constructor(
-    private readonly terms: FeedTerms,
-    private readonly intake: ProductIntake,
-  ) {}
-
-  write(chunk: Buffer): void {
-    if (this.body !== undefined) {
-      this.body.write(chunk);
-      return;
-    }
-    this.begin.add(chunk);
-    const begin = this.begin.take();
+function anyXmlBody(terms: FeedTerms, intake: ProductIntake): FeedBody {
+  return new BeginningBody((begin, isAll) => {
     const root = ROOT.exec(begin.toString('latin1', 0, MAX_PROLOG))?.[1];
-    if (root === undefined && begin.length < MAX_PROLOG) this.begin.add(begin);
-    else this.start(root, begin);
-  }
-
-  end(): void {
-    if (this.body === undefined) this.start(undefined, this.begin.take());
-    this.body?.end();
-  }
-
-  private start(root: string | undefined, begin: Buffer): void {
+    if (root === undefined && !isAll && begin.length < MAX_PROLOG) return undefined;
     const isMerchant = root === 'rss' || root === 'feed';
-    this.body = isMerchant ? merchantBody(root, this.terms, this.intake) : new XmlBody(this.intake);
-    this.body.write(begin);
-  }
-}
-
-/** Its items are parsed as a stream. */
-function merchantBody(root: MerchantRoot, terms: FeedTerms, intake: ProductIntake): FeedBody {
-  let count = 0;
-  intake.written = { format: 'merchant', terms };
-  return new MerchantXml(root, terms, {
-    onProduct: ({ product, ...named }) => intake.addParsed(product, (count += 1), named),
-    onOversized: (sourceProductId) => intake.addOversized(sourceProductId, (count += 1)),
+    const written = isMerchant ? ({ format: 'merchant', root, terms, prefixes: [] } as const) : undefined;
+    return { body: new XmlBody(intake, written), from: begin };
   });
 }
 
@@ -154,69 +136,60 @@ const MAX_COLUMNS = 1000;
 
 const UTF_16 = [Buffer.from([0xff, 0xfe]), Buffer.from([0xfe, 0xff])];
 
+/** CSV of which the first row names the columns (`docs/decisions.md#p35`). Raises `PF_210` for another encoding than UTF-8. */
+function csvBody(description: FeedDescription, intake: ProductIntake): FeedBody {
+  return new BeginningBody((begin, isAll) => {
+    if (firstLine(begin) === undefined && !isAll && begin.length <= MAX_HEADER) return undefined;
+    if (UTF_16.some((mark) => begin.subarray(0, mark.length).equals(mark)))
+      throw fault.noParsableContent('the body cannot be parsed: it is UTF-16, expected UTF-8');
+    const isMarked = begin.subarray(0, BYTE_ORDER_MARK.length).equals(BYTE_ORDER_MARK);
+    const from = isMarked ? begin.subarray(BYTE_ORDER_MARK.length) : begin;
+    const { format, columns: { separators, embrace = '"' } = {} } = description;
+    const header = (firstLine(from) ?? from).toString('latin1');
+    const separator = separators?.[0] ?? (format === 'tsv' ? '\t' : separatorIn(header, embrace));
+    return { body: new CsvRows(description, intake, { separator, embrace }), from };
+  });
+}
+
 /**
- * Cuts rows out of CSV whose first row names the columns (`docs/decisions.md#p35`). Raises `PF_210` for a header that
- * lacks a required column or has two of one meaning, for rows that cannot be told apart, and for another encoding than
- * UTF-8.
+ * Cuts rows out of CSV. Raises `PF_210` for a header that lacks a required column or has two of one meaning, and for rows
+ * that cannot be told apart.
  */
-class CsvBody implements FeedBody {
-  /** Until the first line has ended. */
-  private begin: GrowingBytes | undefined = new GrowingBytes();
-  private cutter: CsvCutter | undefined;
+class CsvRows implements FeedBody {
+  private readonly cutter: CsvCutter;
   private hasHeader = false;
 
   constructor(
     private readonly description: FeedDescription,
     private readonly intake: ProductIntake,
-  ) {}
+    dialect: CsvDialect,
+  ) {
+    this.cutter = new CsvCutter({
+      ...dialect,
+      maxRow: MAX_ROW,
+      onRow: (row, line) => {
+        if (this.hasHeader) this.intake.addBytes(row, line);
+        else this.readHeader(csvCells(utf8Text(row), dialect).cells, dialect);
+      },
+      onOversized: (line) => {
+        if (!this.hasHeader) throw new NotParsable(`the header has more than ${MAX_ROW} bytes`);
+        this.intake.addOversized(undefined, line);
+      },
+    });
+  }
 
   write(chunk: Buffer): void {
-    if (this.begin === undefined) {
-      parseOrRefuse(() => this.cutter?.write(chunk), NOWHERE);
-      return;
-    }
-    this.begin.add(chunk);
-    const bytes = this.begin.take();
-    if (firstLine(bytes) === undefined && bytes.length <= MAX_HEADER) this.begin.add(bytes);
-    else this.start(bytes);
+    parseOrRefuse(() => this.cutter.write(chunk), NOWHERE);
   }
 
   end(): void {
-    if (this.begin !== undefined) this.start(this.begin.take());
     parseOrRefuse(() => {
-      this.cutter?.end();
+      this.cutter.end();
       if (!this.hasHeader) throw new NotParsable('it is empty, expected a header that names the columns');
     }, NOWHERE);
   }
 
-  private start(marked: Buffer): void {
-    this.begin = undefined;
-    const { format, columns: { separators, embrace = '"' } = {} } = this.description;
-    parseOrRefuse(() => {
-      if (UTF_16.some((mark) => marked.subarray(0, mark.length).equals(mark)))
-        throw new NotParsable('it is UTF-16, expected UTF-8');
-      const isMarked = marked.subarray(0, BYTE_ORDER_MARK.length).equals(BYTE_ORDER_MARK);
-      const bytes = isMarked ? marked.subarray(BYTE_ORDER_MARK.length) : marked;
-      const header = (firstLine(bytes) ?? bytes).toString('latin1');
-      const separator = separators?.[0] ?? (format === 'tsv' ? '\t' : separatorIn(header, embrace));
-      const dialect = { separator, embrace };
-      this.cutter = new CsvCutter({
-        ...dialect,
-        maxRow: MAX_ROW,
-        onRow: (row, line) => {
-          if (this.hasHeader) this.intake.addBytes(row, line);
-          else this.readHeader(csvCells(utf8Text(row), dialect).cells, dialect);
-        },
-        onOversized: (line) => {
-          if (!this.hasHeader) throw new NotParsable(`the header has more than ${MAX_ROW} bytes`);
-          this.intake.addOversized(undefined, line);
-        },
-      });
-      this.cutter.write(bytes);
-    }, NOWHERE);
-  }
-
-  private readHeader(cells: readonly string[], dialect: { separator: string; embrace: string }): void {
+  private readHeader(cells: readonly string[], dialect: CsvDialect): void {
     this.hasHeader = true;
     const { columns = {}, terms } = this.description;
     const names = cells.map((cell) => cell.trim());

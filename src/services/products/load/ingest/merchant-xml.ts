@@ -1,13 +1,15 @@
 import { productFaults as fault } from '../../../../domain/products/feed';
+import { defined } from '../../../../kernel/without';
 import { note } from '../../../../wire/api/posted';
-import { readXml, type XmlAttributes, type XmlReader } from '../../../../wire/xml/read';
-import { MAX_PRODUCT, parseOrRefuse } from '../../product-check';
-import { type FeedTerms, isListed, meaningOf, type NamedProduct, productOf } from './columns';
+import { type XmlAttributes } from '../../../../wire/xml/read';
+import { MAX_PRODUCT } from '../../product-check';
+import { type FeedTerms, ID, isListed, meaningOf, productOf } from './columns';
+import { type ProductSink, XmlProducts } from './product-xml';
 
 /** Where RSS 2.0 and Atom have their items. */
-const MERCHANT_ROOTS = {
-  rss: { path: ['rss', 'channel'], item: 'item' },
-  feed: { path: ['feed'], item: 'entry' },
+export const MERCHANT_ROOTS = {
+  rss: { path: ['rss', 'channel'], item: 'item', start: /^<(?:[^\s:>/]+:)?item[\s>/]/ },
+  feed: { path: ['feed'], item: 'entry', start: /^<(?:[^\s:>/]+:)?entry[\s>/]/ },
 } as const;
 
 export type MerchantRoot = keyof typeof MERCHANT_ROOTS;
@@ -23,162 +25,191 @@ const SHIPPING = ['country', 'region', 'service', 'price'] as const;
 /** Characters of JSON that an element takes at least, beside its name and its texts. */
 const ELEMENT = 3;
 
-interface Element {
+/** What is known of elements by their name. */
+interface ElementKind {
   readonly name: string;
   readonly meaning: string | undefined;
   /** An attribute of Google comes before an element of RSS or Atom of that name. */
   readonly rank: number;
-  text: string;
-  readonly parts: Record<string, string>;
+  /** Shared by the kinds of one meaning. */
+  readonly best: BestRank;
 }
 
-interface MerchantSink {
-  readonly onProduct: (product: NamedProduct) => void;
-  readonly onOversized: (sourceProductId: string | undefined) => void;
+/** Of the elements of one meaning in an item. */
+interface BestRank {
+  item: number;
+  rank: number;
+  isTaken: boolean;
 }
+
+/** By names of the elements in an element. */
+type Parts = Record<string, string>;
+
+/** Names that are cached, and their prefixes: they recur. */
+const MOST_NAMES = 1000;
+const MOST_PREFIXES = 10;
 
 /**
- * Parses the items of a Google Merchant feed in RSS or Atom (`docs/decisions.md#p36`). Raises `PF_210` for malformed XML,
- * another shape, and a feed without items, which would empty the feed that it replaces.
+ * Parses the items of a Google Merchant feed in RSS or Atom (`docs/decisions.md#p36`). Raises `PF_210` for malformed XML
+ * and another root.
  */
-export class MerchantXml {
-  private readonly reader: XmlReader;
-  private readonly itemDepth: number;
-  private depth = 0;
-  private elements: Element[] = [];
-  private element: Element | undefined;
+export class MerchantXml extends XmlProducts {
+  /** By prefix, and by name. */
+  private readonly kinds = new Map<string, Map<string, ElementKind>>();
+  private readonly bests = new Map<string, BestRank>();
+  /** The elements of the item: their kinds, their texts, and what is in them. */
+  private elements: ElementKind[] = [];
+  private texts: string[] = [];
+  private parts: (Parts | undefined)[] = [];
+  /** Whether the open element is one of them. */
+  private isRead = false;
   private part = '';
+  private items = 0;
   private size = 0;
   private isItem = false;
-  private hasItems = false;
+  private parents = 0;
 
   constructor(
     private readonly root: MerchantRoot,
     private readonly terms: FeedTerms,
-    private readonly sink: MerchantSink,
+    sink: ProductSink,
   ) {
-    this.itemDepth = MERCHANT_ROOTS[root].path.length + 1;
-    this.reader = readXml({
-      open: (name, attributes, prefix) => this.open(name, attributes, prefix),
-      text: (piece) => this.addText(piece),
-      close: () => this.close(),
-    });
+    const { path, start } = MERCHANT_ROOTS[root];
+    super(sink, path.length + 1, start);
   }
 
-  write(chunk: Buffer, origin = ''): void {
-    parseOrRefuse(
-      () => this.reader.write(chunk),
-      () => origin,
-    );
+  /** Items of a second channel are not cut out: it may declare other prefixes. */
+  override get isBetween(): boolean {
+    return super.isBetween && this.parents === 1;
   }
 
-  end(origin = ''): void {
-    parseOrRefuse(
-      () => this.reader.end(),
-      () => origin,
-    );
-    if (this.hasItems) return;
-    const { path, item } = MERCHANT_ROOTS[this.root];
-    throw fault.noParsableContent(`expected at least one ${[...path, item].join('/')}`);
-  }
-
-  private open(name: string, attributes: XmlAttributes, prefix: string): void {
-    this.depth += 1;
-    const { path, item } = MERCHANT_ROOTS[this.root];
-    const expected = path[this.depth - 1];
-    if (this.depth === 1 && name !== expected)
-      throw fault.noParsableContent(`expected the root element ${path[0]}, not ${name}`);
-    if (this.depth === this.itemDepth) {
-      this.isItem = name === item;
-      this.hasItems ||= this.isItem;
+  protected override open(name: string, attributes: XmlAttributes, prefix: string): void {
+    const { depth, itemDepth } = this;
+    if (depth === 1 && name !== this.root)
+      throw fault.noParsableContent(`expected the root element ${this.root}, not ${name}`);
+    if (depth === itemDepth - 1) this.parents += 1;
+    if (depth === itemDepth) {
+      this.isItem = name === MERCHANT_ROOTS[this.root].item;
+      this.items += 1;
       this.elements = [];
+      this.texts = [];
+      this.parts = [];
       this.size = 0;
     }
     if (!this.isItem) return;
-    if (this.depth === this.itemDepth + 1) this.openElement(name, attributes, prefix);
-    else if (this.depth > this.itemDepth + 1) this.part = name;
+    if (depth === itemDepth + 1) this.openElement(name, attributes, prefix);
+    else if (depth > itemDepth + 1) this.part = name;
   }
 
   private openElement(name: string, attributes: XmlAttributes, prefix: string): void {
     this.part = '';
     this.size += name.length + ELEMENT;
-    this.element = undefined;
-    if (this.size > MAX_PRODUCT) return;
-    const meaning = meaningOf(name) ?? (prefix === '' ? OF_FEEDS.get(name) : undefined);
-    const rank = prefix !== '' ? 2 : OF_FEEDS.has(name) ? 0 : 1;
+    this.isRead = this.size <= MAX_PRODUCT;
+    if (!this.isRead) return;
     const isLink = name === 'link' && attributes.href !== undefined;
     const text = isLink && (attributes.rel ?? 'alternate') === 'alternate' ? (attributes.href ?? '') : '';
-    this.element = { name: prefix === '' ? name : `${prefix}:${name}`, meaning, rank, text, parts: {} };
-    this.elements.push(this.element);
+    this.elements.push(this.kindOf(name, prefix));
+    this.texts.push(text);
+    this.parts.push(undefined);
   }
 
-  private addText(piece: string): void {
-    const { element } = this;
-    if (!this.isItem || element === undefined || this.depth <= this.itemDepth) return;
+  private kindOf(name: string, prefix: string): ElementKind {
+    const known = this.kinds.get(prefix)?.get(name);
+    if (known !== undefined) return known;
+    const meaning = meaningOf(name) ?? (prefix === '' ? OF_FEEDS.get(name) : undefined);
+    const kind = {
+      name: prefix === '' ? name : `${prefix}:${name}`,
+      meaning,
+      rank: prefix !== '' ? 2 : OF_FEEDS.has(name) ? 0 : 1,
+      best: this.bestOf(meaning),
+    };
+    const kinds = this.kinds.get(prefix) ?? new Map<string, ElementKind>();
+    if (this.kinds.size < MOST_PREFIXES) this.kinds.set(prefix, kinds);
+    if (kinds.size < MOST_NAMES) kinds.set(name, kind);
+    return kind;
+  }
+
+  private bestOf(meaning = ''): BestRank {
+    const known = this.bests.get(meaning);
+    if (known !== undefined) return known;
+    const best = { item: 0, rank: 0, isTaken: false };
+    if (this.bests.size < MOST_NAMES) this.bests.set(meaning, best);
+    return best;
+  }
+
+  protected override addText(piece: string): void {
+    const { depth, itemDepth, part, texts, parts } = this;
+    if (!this.isItem || !this.isRead || depth <= itemDepth) return;
     this.size += piece.length;
     if (this.size > MAX_PRODUCT) return;
-    if (this.depth === this.itemDepth + 1) element.text += piece;
-    else element.parts[this.part] = (element.parts[this.part] ?? '') + piece;
+    const last = texts.length - 1;
+    if (depth === itemDepth + 1) texts[last] = (texts[last] ?? '') + piece;
+    else {
+      const within = (parts[last] ??= {});
+      within[part] = (within[part] ?? '') + piece;
+    }
   }
 
-  private close(): void {
+  protected override close(): void {
     if (this.depth === this.itemDepth && this.isItem) {
       this.closeItem();
       this.isItem = false;
     }
-    if (this.depth === this.itemDepth + 1) this.element = undefined;
-    this.depth -= 1;
+    if (this.depth === this.itemDepth + 1) this.isRead = false;
   }
 
   private closeItem(): void {
-    const { elements } = this;
-    this.elements = [];
-    const hasId = elements.some(({ meaning }) => meaning === 'sourceProductId');
-    const own = (meaning: string | undefined): string | undefined =>
-      meaning === 'id' ? (hasId ? undefined : 'sourceProductId') : meaning;
-    const best = new Map<string, number>();
-    for (const { meaning, rank, text } of elements) {
-      const name = own(meaning);
-      if (name !== undefined && text.trim() !== '') best.set(name, Math.max(rank, best.get(name) ?? 0));
+    const { elements, texts, items } = this;
+    let hasId = false;
+    for (const [at, { meaning, best, rank }] of elements.entries()) {
+      if (meaning === 'sourceProductId') hasId = true;
+      if (best.item !== items) {
+        best.item = items;
+        best.rank = 0;
+        best.isTaken = false;
+      }
+      if (rank > best.rank && (texts[at] ?? '').trim() !== '') best.rank = rank;
     }
     const named = { meanings: [] as string[], texts: [] as string[], names: [] as string[] };
-    const unread = new Set<string>();
-    const repeated = new Set<string>();
-    for (const element of elements) {
-      const name = own(element.meaning);
-      const text = textOf(element);
-      if (name === undefined) {
-        if (element.name === 'g:product_detail' || element.name === 'product_detail')
-          addDetail(element, named);
-        else unread.add(element.name);
+    let unread: Set<string> | undefined;
+    let repeated: Set<string> | undefined;
+    for (const [at, { meaning, name, best, rank }] of elements.entries()) {
+      const own = meaning === ID ? (hasId ? undefined : 'sourceProductId') : meaning;
+      if (own === undefined) {
+        if (DETAILS.has(name)) addDetail(name, this.parts[at], named);
+        else (unread ??= new Set()).add(name);
         continue;
       }
-      if (element.rank < (best.get(name) ?? 0)) continue;
-      if (!isListed(name) && named.meanings.includes(name) && text !== '') repeated.add(element.name);
-      named.meanings.push(name);
+      if (rank < best.rank) continue;
+      const text = textOf(own, texts[at] ?? '', this.parts[at]);
+      if (best.isTaken && text !== '' && !isListed(own)) (repeated ??= new Set()).add(name);
+      best.isTaken = true;
+      named.meanings.push(own);
       named.texts.push(text);
-      named.names.push(element.name);
+      named.names.push(name);
     }
-    const id = named.texts[named.meanings.indexOf('sourceProductId')];
     if (this.size > MAX_PRODUCT) {
-      this.sink.onOversized(id);
+      this.sink.onOversized(named.texts[named.meanings.indexOf('sourceProductId')]);
       return;
     }
     const product = productOf(named, WITHIN, this.terms);
-    if (unread.size + repeated.size > 0) note(product.product, { unread, repeated });
+    if (unread !== undefined || repeated !== undefined) note(product.product, defined({ unread, repeated }));
     this.sink.onProduct(product);
   }
 }
 
 /** The text of an element; of a cost of delivery, as in TSV. Documents are indented (`docs/decisions.md#x3`). */
-function textOf({ meaning, text, parts }: Element): string {
-  if (meaning !== 'shipping' || parts.price === undefined) return text.trim();
+function textOf(meaning: string, text: string, parts: Parts | undefined): string {
+  if (meaning !== 'shipping' || parts?.price === undefined) return text.trim();
   return SHIPPING.map((part) => (parts[part] ?? '').trim()).join(':');
 }
 
+const DETAILS: ReadonlySet<string> = new Set(['g:product_detail', 'product_detail']);
+
 /** A detail is a custom field of its name. */
 function addDetail(
-  { name, parts }: Element,
+  name: string,
+  parts: Parts = {},
   named: { readonly meanings: string[]; readonly texts: string[]; readonly names: string[] },
 ): void {
   const { attribute_name: field = '', attribute_value: value = '' } = parts;

@@ -10,6 +10,7 @@ import {
 import { type Fingerprints, IdTable } from '../../../../domain/products/fingerprints';
 import { IgnoredFields } from '../../../../domain/products/import-report';
 import {
+  elementName,
   type ParseProduct,
   placeOf,
   postedDigest,
@@ -23,12 +24,15 @@ import {
   type ValidationOptions,
   type ValidText,
   type Written,
+  type WrittenElements,
+  xmlProducts,
 } from './validate';
 import { numberRecords, type Spool } from './spool';
 import { XmlCutter } from '../../../../wire/xml/cut';
 import { productFaults as fault } from '../../../../domain/products/feed';
-import { type NamedProduct } from './columns';
-import { ProductXml } from './product-xml';
+import { type ReadProduct } from './columns';
+import { MERCHANT_ROOTS } from './merchant-xml';
+import { type XmlProducts } from './product-xml';
 
 const NO_ORIGIN: ElementOrigin = { firstByte: 0, members: 0 };
 
@@ -116,12 +120,8 @@ export class ProductIntake {
   }
 
   /** Adds a product that was parsed with its surroundings, in the shape of JSON. */
-  addParsed(
-    product: Readonly<Record<string, unknown>>,
-    sequence: number,
-    named?: Omit<NamedProduct, 'product'>,
-  ): void {
-    const parsed = { product, isPlain: false, ...named };
+  addParsed(product: ReadProduct, sequence: number): void {
+    const parsed = { ...product, isPlain: false };
     const valid = this.validOf(validateParsed(parsed, sequence, this.validation()));
     if (valid === undefined) return;
     const { head, text } = valid;
@@ -287,14 +287,22 @@ function parsedString(token: string): string | undefined {
 /** Larger elements are parsed here, as a stream. Only odd spelling makes less than 256 KB of JSON this large. */
 const MAX_ELEMENT = 1024 * 1024;
 
-/** Cuts products out of `products/product` (Document 1, XML body shape); parses what cannot be cut. Raises `PF_210`. */
+/**
+ * Cuts products out of XML, `products/product` (Document 1, XML body shape) or the items of a Google Merchant feed;
+ * parses what cannot be cut. Raises `PF_210`.
+ */
 export class XmlBody {
   private readonly cutter: XmlCutter;
-  private readonly frame: ProductXml;
+  private readonly frame: XmlProducts;
   private count = 0;
+  private hasPrefixes = false;
 
-  constructor(intake: ProductIntake) {
-    this.frame = new ProductXml({
+  constructor(
+    intake: ProductIntake,
+    private readonly written: WrittenElements = { format: 'xml', prefixes: [] },
+  ) {
+    intake.written = written;
+    this.frame = xmlProducts(written, {
       onProduct: (product) => intake.addParsed(product, (this.count += 1)),
       onOversized: (sourceProductId) => {
         intake.addOversized(sourceProductId, (this.count += 1));
@@ -302,17 +310,16 @@ export class XmlBody {
       onUnread: (path) => intake.ignored.add(path, 0, undefined),
     });
     this.cutter = new XmlCutter({
+      depth: this.frame.itemDepth - 1,
       maxElement: MAX_ELEMENT,
-      onFrame: (bytes) => {
-        if (this.frame.isBetween && isBlank(bytes)) return;
-        this.frame.countFromHere();
-        this.frame.write(bytes, this.origin());
-      },
+      onFrame: (bytes) => this.surrounding(bytes),
       onElement: (bytes) => {
-        if (!this.frame.isBetween)
-          throw fault.noParsableContent('the body cannot be parsed: its elements overlap');
-        if (intake.written.format !== 'xml')
-          intake.written = { format: 'xml', prefixes: this.frame.prefixes };
+        if (!this.frame.isProduct(bytes)) {
+          this.surrounding(bytes);
+          return;
+        }
+        if (!this.hasPrefixes) intake.written = { ...written, prefixes: this.frame.prefixes };
+        this.hasPrefixes = true;
         intake.addBytes(bytes, (this.count += 1));
       },
     });
@@ -322,13 +329,24 @@ export class XmlBody {
     this.cutter.write(chunk);
   }
 
+  /** Without items, a Google Merchant feed would empty the feed that it replaces: that is refused. */
   end(): void {
     this.cutter.end();
     this.frame.end(this.origin());
+    const { written } = this;
+    if (written.format === 'xml' || this.count > 0) return;
+    const { path, item } = MERCHANT_ROOTS[written.root];
+    throw fault.noParsableContent(`expected at least one ${[...path, item].join('/')}`);
+  }
+
+  private surrounding(bytes: Buffer): void {
+    if (this.frame.isBetween && isBlank(bytes)) return;
+    this.frame.countFromHere();
+    this.frame.write(bytes, this.origin());
   }
 
   private origin(): string {
-    return this.count === 0 ? '' : ` after product ${this.count}`;
+    return this.count === 0 ? '' : ` after ${elementName(this.written)} ${this.count}`;
   }
 }
 

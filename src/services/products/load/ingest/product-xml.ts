@@ -1,10 +1,17 @@
-import { readXml, type XmlAttributes, type XmlReader } from '../../../../wire/xml/read';
+import {
+  plainElements,
+  readXml,
+  type XmlAttributes,
+  type XmlHandlers,
+  type XmlReader,
+} from '../../../../wire/xml/read';
 import { note } from '../../../../wire/api/posted';
 import { type AnyScalar, valueInText } from '../../../../wire/xml/posted';
 import { type Field, type Fields } from '../../../../wire/record/record';
 import { productFaults as fault } from '../../../../domain/products/feed';
 import { postedProduct } from '../../../../domain/products/product-fields';
 import { MAX_PRODUCT, parseOrRefuse } from '../../product-check';
+import { type ReadProduct } from './columns';
 
 const FIELDS = Object.entries(postedProduct.fields as Fields);
 
@@ -58,21 +65,100 @@ const ELEMENT = 3;
 type GrowingProduct = Record<string, unknown>;
 
 export interface ProductSink {
-  /** A product in the shape of a JSON one. */
-  readonly onProduct: (product: Readonly<Record<string, unknown>>) => void;
+  /** A product in the shape of a JSON one, not checked. */
+  readonly onProduct: (product: ReadProduct) => void;
   /** A product larger than `MAX_PRODUCT`, with its id if that was found. */
   readonly onOversized: (sourceProductId: string | undefined) => void;
   /** What is not read around the products, by its path. */
   readonly onUnread?: (path: string) => void;
 }
 
+/** Bytes of an element in which its name is looked for. */
+const NAME_BYTES = 64;
+
+/** Parses the products of an XML document as a stream. Raises `PF_210` for malformed XML. */
+export abstract class XmlProducts {
+  private readonly reader: XmlReader;
+  private readonly handlers: XmlHandlers;
+  private plain: ReturnType<typeof plainElements> | undefined;
+  /** Open elements. */
+  protected depth = 0;
+
+  /** Products are at `itemDepth`, where the root is at 1: elements that begin like `item`, by default all. */
+  constructor(
+    protected readonly sink: ProductSink,
+    readonly itemDepth: number,
+    private readonly item?: RegExp,
+  ) {
+    this.handlers = {
+      open: (name, attributes, prefix) => {
+        this.depth += 1;
+        this.open(name, attributes, prefix);
+      },
+      text: (piece) => this.addText(piece),
+      close: () => {
+        this.close();
+        this.depth -= 1;
+      },
+    };
+    this.reader = readXml(this.handlers);
+  }
+
+  /** `origin` completes messages: where lines and columns are counted from. */
+  write(chunk: Buffer, origin = ''): void {
+    parseOrRefuse(
+      () => this.reader.write(chunk),
+      () => origin,
+    );
+  }
+
+  end(origin = ''): void {
+    parseOrRefuse(
+      () => this.reader.end(),
+      () => origin,
+    );
+  }
+
+  /** Parses a whole product, where one may begin; lines are counted from its start. True if JSON escapes none of its texts. */
+  writeProduct(element: Buffer, origin: string): boolean {
+    this.plain ??= plainElements(this.handlers, this.prefixes);
+    const usual = this.plain(element);
+    if (usual !== undefined) return usual.isPlain;
+    this.countFromHere();
+    this.write(element, origin);
+    return false;
+  }
+
+  /** True where a product may begin that can be parsed by itself. */
+  get isBetween(): boolean {
+    return this.reader.depth() === this.itemDepth - 1;
+  }
+
+  /** Whether an element that was cut out of the document here is a product that can be parsed by itself. */
+  isProduct(element: Buffer): boolean {
+    return this.isBetween && (this.item?.test(element.toString('latin1', 0, NAME_BYTES)) ?? true);
+  }
+
+  countFromHere(): void {
+    this.reader.countFromHere();
+  }
+
+  get prefixes(): readonly string[] {
+    return this.reader.prefixes();
+  }
+
+  /** Called with the name of an element that has just opened, at `depth`. */
+  protected abstract open(name: string, attributes: XmlAttributes, prefix: string): void;
+  protected abstract addText(piece: string): void;
+  /** Called before `depth` falls. */
+  protected abstract close(): void;
+}
+
 /**
  * Parses a stream of `products/product` (Document 1, XML body shape), by local names in any namespace
  * (`docs/decisions.md#p24`). Raises `PF_210` for malformed XML and another shape, `PF_430` for another version.
  */
-export class ProductXml {
-  private readonly reader: XmlReader;
-  private depth = 0;
+export class ProductXml extends XmlProducts {
   private product: GrowingProduct = {};
   /** Characters of the current product so far, as JSON. */
   private size = 0;
@@ -91,44 +177,11 @@ export class ProductXml {
   private unread = new Set<string>();
   private repeated = new Set<string>();
 
-  constructor(private readonly sink: ProductSink) {
-    this.reader = readXml({
-      open: (name, attributes) => this.open(name, attributes),
-      text: (piece) => this.addText(piece),
-      close: () => this.close(),
-    });
+  constructor(sink: ProductSink) {
+    super(sink, 2);
   }
 
-  /** `origin` completes messages: where lines and columns are counted from. */
-  write(chunk: Buffer, origin = ''): void {
-    parseOrRefuse(
-      () => this.reader.write(chunk),
-      () => origin,
-    );
-  }
-
-  end(origin = ''): void {
-    parseOrRefuse(
-      () => this.reader.end(),
-      () => origin,
-    );
-  }
-
-  /** True where a product may begin. */
-  get isBetween(): boolean {
-    return this.reader.depth() === 1;
-  }
-
-  countFromHere(): void {
-    this.reader.countFromHere();
-  }
-
-  get prefixes(): readonly string[] {
-    return this.reader.prefixes();
-  }
-
-  private open(name: string, attributes: XmlAttributes): void {
-    this.depth += 1;
+  protected override open(name: string, attributes: XmlAttributes): void {
     if (this.depth > 2) this.size += ELEMENT;
     if (this.isOver()) return;
     switch (this.depth) {
@@ -230,7 +283,7 @@ export class ProductXml {
     this.isMixed = false;
   }
 
-  private addText(piece: string): void {
+  protected override addText(piece: string): void {
     if (this.isInValue()) this.text += this.counted(piece) ?? '';
     else if (this.depth < 4 && piece.trim() !== '') this.leaveText();
   }
@@ -252,13 +305,12 @@ export class ProductXml {
     else this.leave(`${this.child}.text()`);
   }
 
-  private close(): void {
+  protected override close(): void {
     if (this.depth === 2) this.closeProduct();
     else if (this.isOver()) this.openText();
     else if (this.part !== undefined && this.depth === this.partDepth) this.closeItem(this.part);
     else if (this.depth === 3) this.closeChild();
     else if (this.depth === 4) this.closeIdentifier();
-    this.depth -= 1;
   }
 
   private closeItem(part: GrowingProduct): void {
@@ -285,7 +337,7 @@ export class ProductXml {
     else {
       const { unread, repeated } = this;
       if (unread.size + repeated.size > 0) note(this.product, { unread, repeated });
-      this.sink.onProduct(this.product);
+      this.sink.onProduct({ product: this.product });
     }
     this.product = {};
     if (this.unread.size + this.repeated.size > 0) {

@@ -20,24 +20,23 @@ import {
   toLoadFault,
   usableId,
 } from '../../product-check';
-import {
-  type CellSeparators,
-  type FeedTerms,
-  type NamedProduct,
-  type NamedTexts,
-  productOf,
-} from './columns';
-import { ProductXml } from './product-xml';
+import { type CellSeparators, type FeedTerms, type NamedTexts, productOf, type ReadProduct } from './columns';
+import { MERCHANT_ROOTS, type MerchantRoot, MerchantXml } from './merchant-xml';
+import { type ProductSink, ProductXml, type XmlProducts } from './product-xml';
 import { RecordBlock, type ValidProduct } from './spool';
 
 /** How the products of a body are written: all that is needed to parse one of them by itself. */
-export type Written =
-  | { readonly format: 'json' }
-  /** `prefixes`: those of namespaces that the body declares around its products. */
+export type Written = { readonly format: 'json' } | WrittenElements | WrittenRows;
+
+/** Elements of XML, ours or of a Google Merchant feed, and the namespace prefixes that are declared around them. */
+export type WrittenElements =
   | { readonly format: 'xml'; readonly prefixes: readonly string[] }
-  | WrittenRows
-  /** Parsed as a stream. */
-  | { readonly format: 'merchant'; readonly terms: FeedTerms };
+  | {
+      readonly format: 'merchant';
+      readonly root: MerchantRoot;
+      readonly prefixes: readonly string[];
+      readonly terms: FeedTerms;
+    };
 
 /** Rows of CSV, of which the header is known. */
 interface WrittenRows extends CsvDialect, Omit<NamedTexts, 'texts'> {
@@ -196,8 +195,8 @@ export function validateSlice(
   };
 }
 
-/** A parsed product, in the shape of JSON. `isPlain` as for `encodeContent`; `text` is the JSON, if it was JSON. */
-interface Parsed extends Pick<NamedProduct, 'product'>, Partial<Omit<NamedProduct, 'product'>> {
+/** A parsed product. `isPlain` as for `encodeContent`; `text` is the JSON, if it was JSON. */
+interface Parsed extends ReadProduct {
   readonly isPlain: boolean;
   readonly text?: string;
 }
@@ -214,13 +213,10 @@ export function productParser(written: Written): ParseProduct {
     case 'json':
       return parseJson;
     case 'xml':
-      return xmlParser(written.prefixes);
+    case 'merchant':
+      return elementParser(written);
     case 'csv':
       return (bytes, sequence) => parseRow(written, bytes, sequence);
-    case 'merchant':
-      return () => {
-        throw new Error('items are parsed as a stream');
-      };
   }
 }
 
@@ -245,9 +241,9 @@ export function validateParsed(
 ): ValidText | ProductRefusal {
   const checked = checkProduct(product, knowsCategory, Math.min(MAX_FAULTS, room), {
     onUnknown: (path) => ignored.add(path, sequence, usableId(product['sourceProductId'])),
-    ...(text === undefined ? {} : { spelling: spellingsIn(text) }),
-    ...(named === undefined ? {} : { named }),
-    ...(wrong === undefined ? {} : { wrong }),
+    spelling: text === undefined ? undefined : spellingsIn(text),
+    named,
+    wrong,
   });
   const place = placeOf(written, sequence);
   if ('faults' in checked)
@@ -264,26 +260,39 @@ export function validateParsed(
   };
 }
 
+/** Parses the document whose products are written so. */
+export function xmlProducts(written: WrittenElements, sink: ProductSink): XmlProducts {
+  return written.format === 'xml' ? new ProductXml(sink) : new MerchantXml(written.root, written.terms, sink);
+}
+
 /** Parses elements as if each were the only one of a body. */
-function xmlParser(prefixes: readonly string[]): ParseProduct {
-  const found: (Parsed | ProductRefusal)[] = [];
+function elementParser(written: WrittenElements): ParseProduct {
+  const found: (ReadProduct | ProductRefusal)[] = [];
   let place = '';
-  const reader = new ProductXml({
-    onProduct: (product) => found.push({ product, isPlain: false }),
+  const reader = xmlProducts(written, {
+    onProduct: (product) => found.push(product),
     onOversized: (sourceProductId) => found.push(oversized(usableId(sourceProductId), place)),
   });
-  const declarations = prefixes.map((prefix) => ` xmlns:${prefix}="${prefix}"`);
-  reader.write(Buffer.from(`<products${declarations.join('')}>`));
+  const path = written.format === 'xml' ? ['products'] : MERCHANT_ROOTS[written.root].path;
+  const declarations = written.prefixes.map((prefix) => ` xmlns:${prefix}="${prefix}"`);
+  reader.write(Buffer.from(`<${path.join('><')}${declarations.join('')}>`));
+  const name = elementName(written);
   return (bytes, sequence) => {
     found.length = 0;
-    place = placeOf({ format: 'xml', prefixes }, sequence);
-    reader.countFromHere();
-    reader.write(bytes, ` of product ${sequence}`);
+    place = placeOf(written, sequence);
+    const isPlain = reader.writeProduct(bytes, ` of ${name} ${sequence}`);
     const [only] = found;
     if (only === undefined || found.length > 1 || !reader.isBetween)
-      throw fault.noParsableContent(`the body cannot be parsed: product ${sequence} is not one element`);
-    return only;
+      throw fault.noParsableContent(`the body cannot be parsed: ${name} ${sequence} is not one element`);
+    if ('faults' in only) return only;
+    const { product, named, wrong, isTimed } = only;
+    return { product, named, wrong, isTimed, isPlain };
   };
+}
+
+/** What messages call an element. */
+export function elementName({ format }: WrittenElements): string {
+  return format === 'xml' ? 'product' : 'item';
 }
 
 /** Parses a row of CSV. Raises `PF_210` for one that is not UTF-8. */
