@@ -147,7 +147,7 @@ function csvBody(description: FeedDescription, intake: ProductIntake): FeedBody 
     const { format, columns: { separators, embrace = '"' } = {} } = description;
     const header = (firstLine(from) ?? from).toString('latin1');
     const separator = separators?.[0] ?? (format === 'tsv' ? '\t' : separatorIn(header, embrace));
-    return { body: new CsvRows(description, intake, { separator, embrace }), from };
+    return { body: new RowsBody(description, intake, { separator, embrace }), from };
   });
 }
 
@@ -155,7 +155,7 @@ function csvBody(description: FeedDescription, intake: ProductIntake): FeedBody 
  * Cuts rows out of CSV. Raises `PF_210` for a header that lacks a required column or has two of one meaning, and for rows
  * that cannot be told apart.
  */
-class CsvRows implements FeedBody {
+class RowsBody implements FeedBody {
   private readonly cutter: CsvCutter;
   private hasHeader = false;
 

@@ -43,7 +43,7 @@ interface BestRank {
 }
 
 /** By names of the elements in an element. */
-type Parts = Record<string, string>;
+type InnerTexts = Record<string, string>;
 
 /** Names that are cached, and their prefixes: they recur. */
 const MOST_NAMES = 1000;
@@ -60,7 +60,7 @@ export class MerchantXml extends XmlProducts {
   /** The elements of the item: their kinds, their texts, and what is in them. */
   private elements: ElementKind[] = [];
   private texts: string[] = [];
-  private parts: (Parts | undefined)[] = [];
+  private parts: (InnerTexts | undefined)[] = [];
   /** Whether the open element is one of them. */
   private isRead = false;
   private part = '';
@@ -199,7 +199,7 @@ export class MerchantXml extends XmlProducts {
 }
 
 /** The text of an element; of a cost of delivery, as in TSV. Documents are indented (`docs/decisions.md#x3`). */
-function textOf(meaning: string, text: string, parts: Parts | undefined): string {
+function textOf(meaning: string, text: string, parts: InnerTexts | undefined): string {
   if (meaning !== 'shipping' || parts?.price === undefined) return text.trim();
   return SHIPPING.map((part) => (parts[part] ?? '').trim()).join(':');
 }
@@ -209,7 +209,7 @@ const DETAILS: ReadonlySet<string> = new Set(['g:product_detail', 'product_detai
 /** A detail is a custom field of its name. */
 function addDetail(
   name: string,
-  parts: Parts = {},
+  parts: InnerTexts = {},
   named: { readonly meanings: string[]; readonly texts: string[]; readonly names: string[] },
 ): void {
   const { attribute_name: field = '', attribute_value: value = '' } = parts;
