@@ -259,6 +259,7 @@ const AUTOMATIONS: readonly string[] = [
   'automatic approvals of claims',
   'approved claims that become transactions',
   'posts of claims that were interrupted',
+  'vouchers that time alone shows or hides',
   'other',
 ];
 

@@ -11,11 +11,11 @@ export interface Clause {
   readonly found: (occurrence: Occurrence) => number | string | undefined;
 }
 
-type IdFact = 'stateId' | 'programId' | 'siteId' | 'eventId' | 'eventTypeId' | 'voucherTypeId';
+type FactFound = number | string | ReadonlySet<number | string> | undefined;
 
 function among(
   name: Clause['name'],
-  fact: IdFact | 'languageId',
+  found: (occurrence: Occurrence) => FactFound,
   allowed: readonly (number | string)[] | undefined,
 ): Clause | undefined {
   if (allowed === undefined) return undefined;
@@ -23,11 +23,15 @@ function among(
   return {
     name,
     allowed,
-    isMet: ({ [fact]: found }) => {
-      if (found === undefined) return false;
-      return typeof found === 'object' ? allowed.some((one) => found.has(one)) : values.has(found);
+    isMet: (occurrence) => {
+      const value = found(occurrence);
+      if (typeof value === 'object') return allowed.some((one) => value.has(one));
+      return value !== undefined && values.has(value);
     },
-    found: ({ [fact]: found }) => (typeof found === 'object' ? 'others' : found),
+    found: (occurrence) => {
+      const value = found(occurrence);
+      return typeof value === 'object' ? 'others' : value;
+    },
   };
 }
 
@@ -54,22 +58,20 @@ export class Selector {
   private readonly clauses: readonly Clause[];
   private readonly beyondState: readonly Clause[];
 
-  constructor({ filter, siteId }: Pick<SubscriptionContent, 'filter' | 'siteId'>) {
+  constructor({ filter, siteId: own }: Pick<SubscriptionContent, 'filter' | 'siteId'>) {
+    const languages = filter.languageIds?.map((code) => code.toLowerCase());
     this.beyondState = [
-      among('siteId', 'siteId', siteId === undefined ? undefined : [siteId]),
-      among('programIds', 'programId', filter.programIds),
-      among('siteIds', 'siteId', filter.siteIds),
-      among('eventIds', 'eventId', filter.eventIds),
-      among('eventTypeIds', 'eventTypeId', filter.eventTypeIds),
-      among('voucherTypeIds', 'voucherTypeId', filter.voucherTypeIds),
-      among(
-        'languageIds',
-        'languageId',
-        filter.languageIds?.map((code) => code.toLowerCase()),
-      ),
+      among('siteId', ({ siteId }) => siteId, own === undefined ? undefined : [own]),
+      among('programIds', ({ programId }) => programId, filter.programIds),
+      among('siteIds', ({ siteId }) => siteId, filter.siteIds),
+      among('eventIds', ({ eventId }) => eventId, filter.eventIds),
+      among('eventTypeIds', ({ eventTypeId }) => eventTypeId, filter.eventTypeIds),
+      among('voucherTypeIds', ({ voucherTypeId }) => voucherTypeId, filter.voucherTypeIds),
+      among('languageIds', ({ languageId }) => languageId, languages),
       keywords(filter.keywords),
     ].filter((clause) => clause !== undefined);
-    this.clauses = [among('stateIds', 'stateId', filter.stateIds) ?? [], this.beyondState].flat();
+    const state = among('stateIds', ({ stateId }) => stateId, filter.stateIds);
+    this.clauses = [state ?? [], this.beyondState].flat();
   }
 
   /** What messages to the organisation are about; undefined: there are none. */
@@ -95,5 +97,7 @@ export class Selector {
 }
 
 function isSeen(occurrence: Occurrence, organisationId: number, clauses: readonly Clause[]): boolean {
-  return isParty(occurrence, organisationId) && clauses.every(({ isMet }) => isMet(occurrence));
+  // Most occurrences are excluded by a clause, and each subscription is asked.
+  for (const { isMet } of clauses) if (!isMet(occurrence)) return false;
+  return isParty(occurrence, organisationId);
 }
