@@ -4,14 +4,7 @@ import { exampleOf, xmlExampleOf } from '../record/document';
 import { csvExampleOf } from '../record/list';
 import { type Direction } from '../record/record';
 import { writeXml } from '../xml/write';
-import {
-  type Description,
-  type HeaderText,
-  type OperationText,
-  type PostedShape,
-  type Shape,
-  type Webhook,
-} from './description';
+import { type Description, type OperationText, type PostedShape, type Shape } from './description';
 import { errorsAsJson, errorsAsXml, httpFaultTable, openApiFaultTable } from './errors';
 import { type Format, mediaTypeFor } from './format';
 
@@ -413,31 +406,6 @@ function errorResponse(service: ServiceErrors, wanted: Status, namespace: string
   };
 }
 
-/** A message to subscribers as OpenAPI has webhooks. */
-export function describeWebhook(webhook: Webhook, { description, now }: Describing): Json {
-  const { id, summary, description: about, headers: sent, message, example, answers } = webhook;
-  return {
-    operationId: id,
-    tags: [description.title],
-    summary,
-    description: about,
-    security: [],
-    parameters: Object.entries(sent).map(([name, header]) => headerParameter(name, header)),
-    requestBody: {
-      required: true,
-      content: { [mediaTypeFor('json')]: { schema: shapeIn('json', message), example: example(now) } },
-    },
-    responses: Object.fromEntries(
-      Object.entries(answers).map(([status, description]) => [status, { description }]),
-    ),
-  };
-}
-
-function headerParameter(name: string, { description, example, isOptional }: HeaderText): Json {
-  const required = isOptional === true ? {} : { required: true };
-  return { name, in: 'header', ...required, description, schema: { type: 'string' }, example };
-}
-
 const HELP = { Link: 'For each code the page that explains it, with rel="help"' };
 const REFUSAL_HEADERS = {
   ...HELP,
@@ -450,7 +418,7 @@ const OTHER_HEADERS = {
 };
 
 /** A shape as the schema of a format: JSON has one of its own, the others are texts. */
-function shapeIn(format: Format, { name, xml }: Pick<Shape, 'name' | 'xml'>): Json {
+export function shapeIn(format: Format, { name, xml }: Pick<Shape, 'name' | 'xml'>): Json {
   if (format === 'json') return { $ref: `#/components/schemas/${name}` };
   if (format !== 'xml' || xml === undefined) return { type: 'string' };
   return { type: 'string', description: `A document as described by /1.0/schemas/${xml.file}` };

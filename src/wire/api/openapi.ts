@@ -1,13 +1,13 @@
-import { type Description } from './description';
+import { type Description, type HeaderText, type Webhook } from './description';
 import { errorList } from './errors';
 import {
   describeOperation,
-  describeWebhook,
   errorResponses,
   faultExamples,
   type Json,
   type Operation,
   partlyNamed,
+  shapeIn,
   sharedParameters,
   viewsOf,
 } from './openapi-operation';
@@ -111,13 +111,35 @@ function pathsOf(services: readonly DescribedService[], now: Date): Json {
 }
 
 function webhooksOf(services: readonly DescribedService[], now: Date): Json {
-  const webhooks = services.flatMap((service) =>
-    (service.description.webhooks ?? []).map((webhook) => [
-      webhook.id,
-      { post: describeWebhook(webhook, { ...service, now }) },
-    ]),
+  const webhooks = services.flatMap(({ description: { title, webhooks: its = [] } }) =>
+    its.map((webhook) => [webhook.id, { post: describeWebhook(webhook, title, now) }]),
   );
   return Object.fromEntries(webhooks) as Json;
+}
+
+/** A message to subscribers as OpenAPI has webhooks. */
+function describeWebhook(webhook: Webhook, title: string, now: Date): Json {
+  const { id, summary, description: about, headers: sent, message, example, answers } = webhook;
+  return {
+    operationId: id,
+    tags: [title],
+    summary,
+    description: about,
+    security: [],
+    parameters: Object.entries(sent).map(([name, header]) => headerParameter(name, header)),
+    requestBody: {
+      required: true,
+      content: { 'application/json': { schema: shapeIn('json', message), example: example(now) } },
+    },
+    responses: Object.fromEntries(
+      Object.entries(answers).map(([status, description]) => [status, { description }]),
+    ),
+  };
+}
+
+function headerParameter(name: string, { description, example, isOptional }: HeaderText): Json {
+  const required = isOptional === true ? {} : { required: true };
+  return { name, in: 'header', ...required, description, schema: { type: 'string' }, example };
 }
 
 function responsesOf(services: readonly DescribedService[]): Json {
