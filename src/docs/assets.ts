@@ -79,10 +79,12 @@ const requestOf = (form) => {
   const { method, path } = form.dataset;
   const fields = [...form.elements].filter(({ name }) => name !== '');
   const inPath = (name) => encodeURIComponent(form.elements['path.' + name].value);
+  const more = form.elements.more.value.trim().replace(/^[?&;]+/, '').replaceAll(';', '&');
+  // What somebody adds replaces the example.
+  const added = new URLSearchParams(more);
   const keys = fields
-    .filter(({ name, value }) => name.startsWith('query.') && value !== '')
+    .filter(({ name, value }) => name.startsWith('query.') && value !== '' && !added.has(name.slice(6)))
     .map(({ name, value }) => name.slice(6) + '=' + encodeURIComponent(value));
-  const more = form.elements.more.value.trim().replace(/^[?&;]+/, '');
   const query = [...keys, ...(more === '' ? [] : [more])].join('&');
   const target = path.replace(/\\{(\\w+)\\}/g, (_, name) => inPath(name)) + (form.elements.format?.value ?? '');
   const body = form.elements.body?.value;
@@ -110,7 +112,7 @@ const send = async (form, token) => {
     const links = document.createElement('p');
     links.className = 'links';
     links.append(...help);
-    const received = [...answer.headers].map(([name, value]) => name + ': ' + value).join('\\n');
+    const received = [...answer.headers].filter(([name]) => !/^(access-control-.*|connection|date|keep-alive)$/.test(name)).map(([name, value]) => name + ': ' + value).join('\\n');
     const parts = [element('pre', method + ' ' + new URL(target, location).pathname + new URL(target, location).search)];
     parts.push(status, ...(help.length > 0 ? [links] : []), element('pre', received));
     if (text !== '') parts.push(element('pre', pretty(text, answer.headers.get('content-type') ?? '')));
@@ -176,9 +178,9 @@ ${[1, 2, 3, 4, 5, 6]
 .try { max-width: none; } .try .long { max-width: none; } .try textarea { min-height: 12rem; }
 .answered pre { margin-top: 0.5rem; }
 td > div { max-width: 34rem; } td > div:has(> a) { max-width: none; } td:last-child > div { max-width: 40rem; }
-th:first-child, td:first-child { min-width: 9rem; }
+th:first-child, td:first-child { min-width: 9rem; } .short :is(th, td):first-child { width: 7rem; min-width: 0; } .short :is(th, td):nth-child(2) { width: 5rem; }
 @media (max-width: 800px) {
-  table.plain { display: table; } .plain thead { display: table-header-group; } .plain tbody { display: table-row-group; }
+  .plain table { display: table; } .plain thead { display: table-header-group; } .plain tbody { display: table-row-group; }
   .plain tr { display: table-row; } .plain td { display: table-cell; border-bottom: 1px solid var(--line); } .plain td::before { content: none; }
   .tabs button { margin-left: 0; }
 }

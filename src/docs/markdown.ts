@@ -99,7 +99,7 @@ function tableOf(lines: readonly string[], linkTo: LinkTo): Html {
   );
   const cells = rows.map((row) => row.map((cell) => spansOf(cell.trim().replaceAll('\\|', '|'), linkTo)));
   const [head = [], , ...body] = cells;
-  return markup`<div class="scrolled" tabindex="0"><table class="plain">
+  return markup`<div class="scrolled plain" tabindex="0"><table>
 <thead><tr>${head.map((cell) => markup`<th scope="col">${cell}</th>`)}</tr></thead>
 <tbody>${body.map((row) => markup`<tr>${row.map((cell) => markup`<td>${cell}</td>`)}</tr>\n`)}</tbody>
 </table></div>`;

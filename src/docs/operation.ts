@@ -88,6 +88,8 @@ export interface PageContext {
   readonly baseUrl: string;
   readonly linkTo: LinkTo;
   readonly toError: (code: string) => string;
+  /** Whether an operation may be refused with a code of its service. */
+  readonly mayRaise: (operationId: string, code: string) => boolean;
   readonly offered: readonly OfferedToken[];
 }
 
@@ -113,7 +115,7 @@ export function operationPiece(shown: ShownOperation, { offered, ...around }: Pa
 <p><span class="method">${method}</span> <code>${place}</code>${deprecated === true && markup` <span class="waiting">deprecated</span>`}</p>
 ${markdown(description, around.linkTo, 3)}
 ${!isWebhook && tabsPiece(`${id}-request`, 'Example', requestTexts(shown, around))}
-${keys.length > 0 && fold(isWebhook ? 'Headers' : `Keys (${keys.length})`, keys.length <= MOST_OPEN, keysPiece(keys, around))}
+${keys.length > 0 && fold(isWebhook ? 'Headers' : `Keys (${keys.length})`, keys.length <= MOST_OPEN, keysPiece(isWebhook ? 'Header' : 'Key', keys, around))}
 ${bodyFields.length > 0 && fold('Fields of the body', bodyFields.length <= MOST_OPEN, gridPiece(['Field', 'Type', 'Meaning'], bodyFields))}
 ${body.length > (isWebhook ? 0 : 1) && tabsPiece(`${id}-body`, 'Body', body)}
 ${answersPiece(shown, around, fold)}
@@ -187,30 +189,30 @@ function successesOf(operation: ApiOperation, document: ApiDocument) {
   return responsesOf(operation, document).filter(([status]) => isSuccess(status));
 }
 
-/** The codes that an operation is refused with, by status. */
+/** The codes that an operation is refused with, as it is described, by status. */
 export function codesOf(
   operation: ApiOperation,
-  document: ApiDocument,
+  { document, mayRaise }: Pick<PageContext, 'document' | 'mayRaise'>,
 ): readonly (readonly [string, readonly string[]])[] {
   return responsesOf(operation, document)
     .filter(([status]) => !isSuccess(status))
-    .map(([status, { description }]) => [
-      status,
-      [...new Set([...description.matchAll(/^- `([^`]+)`/gm)].map(([, code = '']) => code))],
-    ]);
+    .map(([status, { description }]) => {
+      const codes = new Set([...description.matchAll(/^- `([^`]+)`/gm)].map(([, code = '']) => code));
+      return [status, [...codes].filter((code) => mayRaise(operation.operationId, code))];
+    });
 }
 
-function keysPiece(keys: readonly ApiParameter[], { linkTo }: PageFacts): Html {
+function keysPiece(title: string, keys: readonly ApiParameter[], { linkTo }: PageFacts): Html {
   const rows = keys.map(({ name, in: place, required, description = '', schema }) => [
     [
       markup`<code>${name}</code>`,
       required === true && markup` <span class="quiet">required</span>`,
-      place === 'header' && markup` <span class="quiet">header</span>`,
+      place === 'header' && title === 'Key' && markup` <span class="quiet">header</span>`,
     ],
     typeOf(schema),
     inline(description, linkTo),
   ]);
-  return gridPiece(['Key', 'Type', 'Meaning'], rows);
+  return gridPiece([title, 'Type', 'Meaning'], rows);
 }
 
 /** `2..10`, `up to 10`, `from 2`. */
@@ -296,7 +298,7 @@ function answersPiece(
     shown,
     (one) => successesOf(one, document).find(([, { content }]) => content !== undefined)?.[1].content,
   );
-  const refusals = codesOf(operation, document).filter(([, codes]) => codes.length > 0);
+  const refusals = codesOf(operation, around).filter(([, codes]) => codes.length > 0);
   const formats =
     others === undefined
       ? []

@@ -44,7 +44,6 @@ interface CodeMeaning {
   readonly title: string;
   /** The first of them; undefined for the codes of all services. */
   readonly service: Service | undefined;
-  readonly tags: readonly string[];
   readonly fault: Fault;
 }
 
@@ -193,7 +192,7 @@ ${tabsPiece('first', 'Example', requestTexts(first, this.around('./')))}</sectio
             fault.message,
           ]),
       );
-      return markup`<section><h2>${title}</h2>${gridPiece(['Code', 'Status', 'Meaning'], rows)}</section>`;
+      return markup`<section class="plain short"><h2>${title}</h2>${gridPiece(['Code', 'Status', 'Meaning'], rows)}</section>`;
     });
     return frame(
       '../',
@@ -217,8 +216,11 @@ ${tabsPiece('first', 'Example', requestTexts(first, this.around('./')))}</sectio
       ['XML', writeXml(errorsAsXml([fault], namespace), { pretty: true })],
     ] as const;
     const raising = this.raising(code, meanings);
-    const link = ({ method, operation: { tags, operationId, summary } }: ShownOperation) =>
-      markup`<li><a href="../${slugOf(tags[0] ?? '')}#${operationId}"><span class="method">${method}</span> ${summary}</a></li>`;
+    const link = ({ method, operation: { tags, operationId, summary } }: ShownOperation) => {
+      const [tag = ''] = tags;
+      const address = `../${slugOf(tag)}#${operationId}`;
+      return markup`<li><a href="${address}"><span class="method">${method}</span> <span>${summary} <small class="quiet">${tag}</small></span></a></li>`;
+    };
     return frame(
       '../../',
       'errors',
@@ -237,21 +239,21 @@ ${raising === 'all' ? markup`<p>All operations.</p>` : markup`<ul class="content
   /** The operations that may be refused with a code. */
   private raising(code: string, meanings: readonly CodeMeaning[]): readonly ShownOperation[] | 'all' {
     if (meanings.some(({ service }) => service === undefined)) return 'all';
-    const { verbs = [] } = this.errors.byCode.get(code) ?? {};
-    const titles = meanings.flatMap(({ tags }) => tags);
+    const facts = this.around('');
     return this.operations.filter(
       ({ operation, isWebhook }) =>
-        !isWebhook &&
-        operation.tags.some((tag) => titles.includes(tag)) &&
-        (verbs.length === 0 || verbs.some((verb) => operation.operationId.startsWith(verb))) &&
-        codesOf(operation, this.parts.document).some(([, codes]) => codes.includes(code)),
+        !isWebhook && codesOf(operation, facts).some(([, codes]) => codes.includes(code)),
     );
   }
 
   private around(root: string) {
     const { document, baseUrl } = this.parts;
     const toError = (code: string) => `${root}docs/errors/${code}`;
-    return { document, baseUrl, linkTo: linksFrom(root), toError };
+    const mayRaise = (operationId: string, code: string): boolean => {
+      const { verbs = [] } = this.errors.byCode.get(code) ?? {};
+      return verbs.length === 0 || verbs.some((verb) => operationId.startsWith(verb));
+    };
+    return { document, baseUrl, linkTo: linksFrom(root), toError, mayRaise };
   }
 }
 
@@ -260,7 +262,7 @@ function meaningsIn(table: FaultTable, services: readonly Service[]): readonly C
   const tags = services.flatMap(({ description }) => description?.title ?? []);
   const title = tags.length === 0 ? 'All services' : tags.join(', ');
   return Object.values(table).map(([code, status, text]) => ({
-    ...{ title, service: services[0], tags },
+    ...{ title, service: services[0] },
     fault: new Fault(code, status, text),
   }));
 }

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { explainedErrors } from '../../src/docs/site';
 import { type Shape } from '../../src/wire/api/description';
 import { type AnswerOf, type Kind } from '../../src/wire/record/record';
 import { JsonSchemas } from '../../src/wire/api/openapi';
@@ -93,6 +94,8 @@ export class OpenApiDocument {
     if (described === undefined) return [`status ${answer.statusCode}`];
     const documented = Object.keys(described.headers ?? {}).map((name) => name.toLowerCase());
     const undocumented = SPECIAL.filter((name) => name in answer.headers && !documented.includes(name));
+    const stray = answer.statusCode < 400 ? [] : codesIn(answer.body).filter((code) => !isExpected(code, id));
+    if (stray.length > 0) return [`docs/errors.md: ${id} is not among the operations with ${stray.join()}`];
     if (described.content === undefined) return [...undocumented, ...(answer.body === '' ? [] : ['a body'])];
     const [, called] = /^\/\*\*\/\w+\((.*), undefined, undefined\);$/s.exec(answer.body) ?? [];
     const [text, textType] = called === undefined ? [answer.body, type] : [called, JSON_TYPE];
@@ -123,6 +126,19 @@ export class OpenApiDocument {
   private shapeOf(schema: Json): z.ZodType {
     return validatorOf(schema, this.schemas);
   }
+}
+
+/** The codes of an error list in JSON or XML. */
+function codesIn(body: string): readonly string[] {
+  return [...body.matchAll(/"code":"(\w+)"|<code>(\w+)</g)].map(([, json, xml]) => json ?? xml ?? '');
+}
+
+const { byCode } = explainedErrors();
+
+/** Whether a page of the documentation has the operation among those that may be refused with a code. */
+function isExpected(code: string, id: string): boolean {
+  const { verbs = [] } = byCode.get(code) ?? {};
+  return verbs.length === 0 || verbs.some((verb) => id.startsWith(verb));
 }
 
 /** An answer that is in a shape; raises what is wrong with any other. */
