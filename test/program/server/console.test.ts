@@ -297,7 +297,7 @@ describe('The documentation of a demonstration (decisions X82, X83, X140)', () =
     await page.goto(`${server.url}/docs/products`);
     const search = page.locator('#searchProducts');
     await search.locator('label', { hasText: 'PHP' }).click();
-    expect(await search.locator('.tabs pre:visible').textContent()).toContain('curl_init');
+    expect(await search.locator('.tabs').first().locator('pre:visible').textContent()).toContain('curl_init');
     expect(await search.locator('summary', { hasText: 'Try it' }).count()).toBe(1);
     expect(await search.locator('summary', { hasText: 'Try it' }).isVisible()).toBe(false);
     await page.context().close();
