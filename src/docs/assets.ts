@@ -79,13 +79,14 @@ const requestOf = (form) => {
   const { method, path } = form.dataset;
   const fields = [...form.elements].filter(({ name }) => name !== '');
   const inPath = (name) => encodeURIComponent(form.elements['path.' + name].value);
-  const more = form.elements.more.value.trim().replace(/^[?&;]+/, '').replaceAll(';', '&');
+  const added = new URLSearchParams(form.elements.more.value.trim().replaceAll(';', '&'));
+  // It is sent in a header: addresses are logged.
+  added.delete('token');
   // What somebody adds replaces the example.
-  const added = new URLSearchParams(more);
   const keys = fields
     .filter(({ name, value }) => name.startsWith('query.') && value !== '' && !added.has(name.slice(6)))
-    .map(({ name, value }) => name.slice(6) + '=' + encodeURIComponent(value));
-  const query = [...keys, ...(more === '' ? [] : [more])].join('&');
+    .map(({ name, value }) => [name.slice(6), value]);
+  const query = [...keys, ...added].map(([name, value]) => name + '=' + encodeURIComponent(value)).join('&');
   const target = path.replace(/\\{(\\w+)\\}/g, (_, name) => inPath(name)) + (form.elements.format?.value ?? '');
   const body = form.elements.body?.value;
   const [first] = Object.keys(JSON.parse(form.dataset.bodies));
@@ -101,7 +102,9 @@ const send = async (form, token) => {
   const began = performance.now();
   try {
     const headers = { ...details.headers, ...(token === '' ? {} : { Authorization: 'Bearer ' + token }) };
-    const answer = await fetch(target, { method, ...details, headers, credentials: 'omit', cache: 'no-store' });
+    // Some answers have no end.
+    const signal = AbortSignal.timeout(60_000);
+    const answer = await fetch(target, { method, ...details, headers, signal, credentials: 'omit', cache: 'no-store' });
     const text = await textOf(answer);
     const said = answer.status + ' ' + answer.statusText + ' after ' + Math.round(performance.now() - began) + ' ms';
     const status = element('p', said, { className: 'said ' + (answer.ok ? 'good' : 'bad') });
@@ -112,9 +115,12 @@ const send = async (form, token) => {
     const links = document.createElement('p');
     links.className = 'links';
     links.append(...help);
-    const received = [...answer.headers].filter(([name]) => !/^(access-control-.*|connection|date|keep-alive)$/.test(name)).map(([name, value]) => name + ': ' + value).join('\\n');
-    const parts = [element('pre', method + ' ' + new URL(target, location).pathname + new URL(target, location).search)];
-    parts.push(status, ...(help.length > 0 ? [links] : []), element('pre', received));
+    const received = [...answer.headers]
+      .filter(([name]) => !/^(access-control-.*|connection|date|keep-alive)$/.test(name))
+      .map(([name, value]) => name + ': ' + value);
+    const { pathname, search } = new URL(target, location);
+    const parts = [element('pre', method + ' ' + pathname + search)];
+    parts.push(status, ...(help.length > 0 ? [links] : []), element('pre', received.join('\\n')));
     if (text !== '') parts.push(element('pre', pretty(text, answer.headers.get('content-type') ?? '')));
     for (const part of parts) if (part.tagName === 'PRE') part.tabIndex = 0;
     shown.replaceChildren(...parts);

@@ -217,7 +217,16 @@ describe('The console (decisions X124)', () => {
 
 describe('The documentation of a demonstration (decisions X82, X83, X140)', () => {
   /** Pages with everything that can be folded, unfolded. */
-  const DOCS = ['', 'products', 'vouchers', 'claims', 'conversions', 'claim-subscriptions', 'operations'];
+  const DOCS = [
+    '',
+    'products',
+    'vouchers',
+    'claims',
+    'conversions',
+    'claim-subscriptions',
+    'voucher-subscriptions',
+    'operations',
+  ];
   const OTHERS = [
     'requests',
     'following',
@@ -271,7 +280,7 @@ describe('The documentation of a demonstration (decisions X82, X83, X140)', () =
     await search.locator('.said.good', { hasText: '200' }).waitFor();
     expect(await search.locator('.answered pre').last().textContent()).toContain('"totalHits"');
     // The token is there for other operations, in the tab only, and in no address.
-    await search.getByLabel('Other keys').fill('pageSize=0');
+    await search.getByLabel('Other keys').fill(`pageSize=0&token=${'0'.repeat(40)}`);
     await search.getByRole('button', { name: 'Send', exact: true }).click();
     await search.locator('.said.bad', { hasText: '400' }).waitFor();
     expect(sent.filter((url) => /[0-9a-f]{40}|token/.test(url))).toEqual([]);
@@ -320,6 +329,7 @@ describe('The documentation of a demonstration (decisions X82, X83, X140)', () =
     ['conversions', 'listSubscriptions', 'CONVERSION_PUBLISHER'],
     ['claims', 'listClaims', 'CLAIM_PUBLISHER'],
     ['claim-subscriptions', 'listClaimSubscriptions', 'CLAIM_PUBLISHER'],
+    ['voucher-subscriptions', 'listVoucherSubscriptions', 'VOUCHER_PUBLISHER'],
     ['operations', 'listAllFeeds', 'OPS'],
   ] as const;
 
