@@ -1,4 +1,5 @@
-import { type Command } from 'commander';
+import { Readable } from 'node:stream';
+import { type Command, InvalidArgumentError, Option } from 'commander';
 import { productFaults } from '../domain/products/feed';
 import { Faults } from '../kernel/fault';
 import { defined } from '../kernel/without';
@@ -6,8 +7,10 @@ import { type Directory } from '../network/directory';
 import { SYSTEM_CLOCK } from '../runtime/clock';
 import { type UndoPlan } from '../operations/undo-load';
 import { type ReportedImport } from '../domain/products/import-report';
-import { UsageError } from '../operations/command-error';
+import { CommandError, UsageError } from '../operations/command-error';
+import { type SentFeed, type SentFormat } from '../operations/send-feed';
 import { type ListedSource } from '../services/products/sources';
+import { secretValue } from '../settings/settings';
 import { withTools } from './categories';
 import {
   type CliParts,
@@ -20,6 +23,7 @@ import {
   withDirectory,
   withEngines,
   withJson,
+  withProgress,
 } from './settings';
 
 interface RestoreFlags {
@@ -170,6 +174,90 @@ function addSources(feeds: Command, parts: CliParts): void {
           await changeSource(SYSTEM_CLOCK, log, feedId, { do: verb, at }, faults);
         }),
       );
+}
+
+interface SendFlags {
+  readonly feed: number;
+  readonly server?: string;
+  readonly format?: SentFormat;
+  readonly map?: readonly string[];
+  readonly replace?: boolean;
+  readonly dryRun?: boolean;
+  readonly json?: boolean;
+}
+
+const SERVER = { name: 'AFFILOG_SERVER', default: 'http://127.0.0.1:3000' } as const;
+const TOKEN = 'AFFILOG_TOKEN';
+const FORMATS: readonly SentFormat[] = ['json', 'xml', 'csv', 'tsv', 'google'];
+
+export function addProducts(affilog: Command, parts: CliParts): void {
+  const products = affilog
+    .command('products')
+    .description(
+      'Products of an advertiser, over HTTP: for whoever has a token, and no access to the server.',
+    );
+  withJson(products.command('import'))
+    .description(
+      'Send a file of products to a feed, and print what became of it. Sending it again continues, and repeats nothing. ' +
+        `The advertiser’s token is in the environment variable ${TOKEN}, or @FILE names the file that has it.`,
+    )
+    .argument('<source>', 'file, http or https URL, or - for standard input; may be gzip-compressed')
+    .requiredOption('--feed <id>', 'Feed id.', integerFrom(1))
+    .option('--server <url>', `Address of the API (${SERVER.name}, default ${SERVER.default}).`)
+    .addOption(new Option('--format <format>', 'By default it is recognised.').choices(FORMATS))
+    .option(
+      '--map <name=column...>',
+      'Read columns of CSV as if they had other names: name=title,price=Preis.',
+      addedMappings,
+    )
+    .option('--replace', 'Remove what the file does not have.')
+    .option('--dry-run', 'Check everything, and store nothing.')
+    .action(async (source: string, { feed: feedId, json = false, ...flags }: SendFlags) => {
+      const { environment, stdin, stdout, stderr } = parts;
+      const { replace = false, dryRun = false, format, map = [] } = flags;
+      const server = flags.server ?? environment[SERVER.name] ?? SERVER.default;
+      const token = secretValue(environment[TOKEN]?.trim() ?? '', TOKEN);
+      if (token === '')
+        throw new UsageError(`${TOKEN} is not set: expected the advertiser’s token, or @FILE`);
+      const { sendFeed } = await import('../operations/send-feed.js');
+      const sent = await withProgress(parts, (shown) =>
+        sendFeed(
+          source,
+          { server, token, feedId, format, map, replace, dryRun },
+          {
+            clock: SYSTEM_CLOCK,
+            stdin: stdin ?? Readable.from([]),
+            onRetry: (message) => stderr.write(`affilog: ${message}\n`),
+            ...shown,
+          },
+        ),
+      );
+      const { faults, counts, ...others } = sent;
+      await printList(parts, { json }, faults, ({ code, sourceProductId = '-', message }) =>
+        [code, sourceProductId, message].join('\t'),
+      );
+      stdout.write(json ? `${JSON.stringify({ ...others, dryRun, counts })}\n` : sentText(sent, dryRun));
+      const { refused = 0 } = counts;
+      const what = refused === 1 ? '1 product was' : `${refused} products were`;
+      if (refused > 0)
+        throw new CommandError(`${what} refused, the others ${dryRun ? 'would be' : 'are'} stored`);
+    });
+}
+
+function addedMappings(text: string, before: readonly string[] = []): readonly string[] {
+  const added = text.split(',').map((one) => {
+    const [, name = '', column = ''] = /^([^=]+)=(.+)$/.exec(one) ?? [];
+    if (name === '') throw new InvalidArgumentError('Expected name=column, such as name=title.');
+    return `${name}:${column}`;
+  });
+  return [...before, ...added];
+}
+
+function sentText({ loadId, counts, ignoredFields }: SentFeed, dryRun: boolean): string {
+  const what = dryRun ? 'dry run, nothing was stored' : `load ${loadId ?? ''}`;
+  const numbers = Object.entries(counts).map(([name, number]) => `${name}=${number}`);
+  const ignored = ignoredFields === undefined ? '' : `not read: ${ignoredFields}\n`;
+  return `${ignored}${what}: ${numbers.join(', ')}\n`;
 }
 
 /** What was posted is what was given as options. */

@@ -3,11 +3,13 @@ import { type RebuildProgress } from '../projector/rebuild';
 import { type CopyProgress } from '../operations/copy-log';
 import { type ExportProgress } from '../operations/export-log';
 import { type ImportProgress } from '../operations/import-transactions';
+import { type SendProgress } from '../operations/send-feed';
 import { type SnapshotProgress } from '../operations/sql/snapshot';
 
 export type Output = NodeJS.WritableStream & { readonly isTTY?: boolean };
 
-type ShownProgress = RebuildProgress | CopyProgress | ExportProgress | ImportProgress | SnapshotProgress;
+type ShownProgress =
+  RebuildProgress | CopyProgress | ExportProgress | ImportProgress | SendProgress | SnapshotProgress;
 
 /** Shows the progress of a rebuild, a copy or an import: a bar in a terminal, otherwise a line every few seconds. */
 export interface ProgressDisplay {
@@ -24,11 +26,17 @@ const PHASES: Readonly<Record<ShownProgress['phase'], string>> = {
   compare: 'comparing with the live generation',
   swap: 'completing the new generation',
   import: 'importing transactions',
+  send: 'sending the products',
+  store: 'waiting for the server',
   snapshot: 'reading the log for SQL',
 };
 
+const UNITS: Readonly<Partial<Record<ShownProgress['phase'], string>>> = {
+  ...{ import: 'lines', send: 'KB', store: 'KB' },
+};
+
 function unitOf(phase: ShownProgress['phase']): string {
-  return phase === 'import' ? 'lines' : 'events';
+  return UNITS[phase] ?? 'events';
 }
 
 export async function progressOn(output: Output, now: () => number = Date.now): Promise<ProgressDisplay> {

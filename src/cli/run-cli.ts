@@ -10,7 +10,7 @@ import { isAbort } from '../runtime/unavailable';
 import { secretValue } from '../settings/settings';
 import { addCategories, addMappings } from './categories';
 import { addClaims, addTransactions } from './transactions';
-import { addFeeds } from './feeds';
+import { addFeeds, addProducts } from './feeds';
 import { addHistory, addActions, addWhy } from './history';
 import { addLog, addBackup } from './log';
 import { addNetwork } from './network';
@@ -43,6 +43,7 @@ const COMMANDS = [
   addMappings,
   addTokens,
   addFeeds,
+  addProducts,
   addTransactions,
   addClaims,
   addNotifications,

@@ -82,6 +82,7 @@ const OTHER_SETTINGS: Readonly<Record<string, (setting: Setting) => boolean>> = 
   settings: () => true,
   'log copy': (setting) => setting === SETTINGS.DATA_DIR,
   'network schema': () => false,
+  'products import': () => false,
   receiver: () => false,
 };
 

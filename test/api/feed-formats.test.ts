@@ -141,6 +141,19 @@ describe('POST of a CSV', () => {
     expect(answer.headers['x-load-counts']).toContain('new=1');
   });
 
+  it.each(['application/rss+xml', 'application/atom+xml; charset=utf-8', 'text/xml'])(
+    'takes a Google Merchant feed as %s (decisions P36)',
+    async (type) => {
+      const body = `<rss xmlns:g="u"><channel><item><g:id>r</g:id><title>Lykt</title><description>En lykt</description>
+        <link>https://fjord.example/1</link><g:image_link>https://img.example/1.png</g:image_link>
+        <g:price>10 NOK</g:price><g:product_type>Lykter</g:product_type></item></channel></rss>`;
+      const answer = await post(`;fid=${CSV_FEED};dryRun=true`, type, body);
+      expect(answer.statusCode).toBe(200);
+      expect(answer.headers['x-load-counts']).toContain('new=1');
+      expect(answer.headers['content-type']).toContain('xml');
+    },
+  );
+
   it.each([
     ['text/csv; charset=iso-8859-1', '', {}, 415, 'charset'],
     ['text/plain', '', {}, 415, 'expected application/json; charset=utf-8 or'],

@@ -57,6 +57,7 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
   ...{ 'log copy': 'without servers', 'log import': 'without servers', restore: 'without servers' },
   ...{ 'network import': 'a file', 'network export': 'a file', 'network schema': 'a file' },
   ...{ 'categories import': 'a file', 'mappings import': 'a file, which requests post', backup: 'a folder' },
+  'products import': 'posts, for advertisers',
   ...{ 'transactions import': 'a file', 'transactions show': '`history transaction`' },
   ...{
     'tokens issue': 'no token is answered over HTTP',

@@ -28,6 +28,9 @@ const MEDIA_TYPES: Readonly<Record<Format, readonly [string, ...string[]]>> = {
   tsv: ['text/tab-separated-values'],
 };
 
+/** Media types of feeds in XML, which only feeds of products may have. */
+const FEED_TYPES: readonly string[] = ['application/rss+xml', 'application/atom+xml'];
+
 /** The media type of a format, as it is described: without a charset, which is UTF-8. */
 export function mediaTypeFor(format: Format): string {
   return MEDIA_TYPES[format][0];
@@ -131,7 +134,10 @@ export interface BodyFaults {
   readonly charset: MakeFault;
 }
 
-/** The format that a Content-Type declares. Raises a fault unless it conforms to `docs/decisions.md#a10`. */
+/**
+ * The format that a Content-Type declares; RSS and Atom are XML where TSV is accepted, in feeds of products. Raises a
+ * fault unless it conforms to `docs/decisions.md#a10`.
+ */
 export function bodyFormat<Accepted extends Format>(
   contentType: string | undefined,
   faults: BodyFaults,
@@ -139,9 +145,11 @@ export function bodyFormat<Accepted extends Format>(
 ): Accepted {
   const example = accepted.map((format) => `${MEDIA_TYPES[format][0]}; charset=utf-8`).join(' or ');
   const sent = contentType === undefined ? 'Content-Type is missing' : `Content-Type: ${contentType}`;
-  const format = accepted.find((one) => MEDIA_TYPES[one].includes(mediaTypeOf(contentType)));
+  const type = mediaTypeOf(contentType);
+  const isFeed = FEED_TYPES.includes(type) && accepted.some((one) => one === 'tsv');
+  const format = accepted.find((one) => (isFeed ? one === 'xml' : MEDIA_TYPES[one].includes(type)));
   if (format === undefined) {
-    const isType = contentType === undefined || MEDIA_TYPE.test(mediaTypeOf(contentType));
+    const isType = contentType === undefined || MEDIA_TYPE.test(type);
     throw (isType ? faults.type : (faults.syntax ?? faults.type))(`${sent}: expected ${example}`);
   }
   // Without a charset it is UTF-8.
@@ -159,7 +167,34 @@ function mediaTypeOf(contentType: string | undefined): string {
 }
 
 function formatOfType(type: string): BodyFormat | undefined {
+  if (FEED_TYPES.includes(type)) return 'xml';
   return (['json', 'xml'] as const).find((format) => MEDIA_TYPES[format].includes(type));
+}
+
+const FILE_FORMATS = ['json', 'xml', 'csv', 'tsv'] as const;
+export type FileFormat = (typeof FILE_FORMATS)[number];
+
+const EXTENSIONS: Readonly<Partial<Record<string, FileFormat>>> = {
+  ...{ json: 'json', xml: 'xml', rss: 'xml', atom: 'xml', csv: 'csv', tsv: 'tsv', tab: 'tsv' },
+};
+
+/** What is said of a file that is not posted: by its server (RFC 9110, RFC 6266), or by its name or path. */
+interface FileDescription {
+  readonly type?: string | undefined;
+  readonly disposition?: string | undefined;
+  readonly name?: string | undefined;
+}
+
+/** The format that a file is said to have, by its media type, or else by its name; undefined if neither tells. */
+export function formatOfFile({ type, disposition = '', name = '' }: FileDescription): FileFormat | undefined {
+  const media = mediaTypeOf(type);
+  const declared = FILE_FORMATS.find((format) => MEDIA_TYPES[format].includes(media)) ?? formatOfType(media);
+  const [, quoted, bare] = /;\s*filename\*?\s*=\s*(?:"([^"]*)"|([^;\s]*))/i.exec(disposition) ?? [];
+  return declared ?? formatOfName(quoted ?? bare ?? '') ?? formatOfName(name);
+}
+
+function formatOfName(name: string): FileFormat | undefined {
+  return EXTENSIONS[/\.(\w+?)(?:\.gz)?$/i.exec(name)?.[1]?.toLowerCase() ?? ''];
 }
 
 /** Whether a client accepts gzip (RFC 9110, Accept-Encoding). */

@@ -1,0 +1,356 @@
+import { createReadStream } from 'node:fs';
+import { stat } from 'node:fs/promises';
+import { Readable } from 'node:stream';
+import { constants, createGzip, gunzipSync } from 'node:zlib';
+import { Agent, type Dispatcher, errors, interceptors, request } from 'undici';
+import { EngineUnavailable } from '../kernel/event-log';
+import { defined } from '../kernel/without';
+import { type Progress, ProgressMeter } from '../projector/progress-meter';
+import { type Clock } from '../runtime/clock';
+import { isAbort } from '../runtime/unavailable';
+import { CONTENT_TYPES, formatOfFile, type FileFormat } from '../wire/api/format';
+import { CommandError, UsageError } from './command-error';
+
+/** `google`: a Google Merchant feed, in XML or as rows. */
+export type SentFormat = FileFormat | 'google';
+
+/** What is sent of a source is counted in KB; then the server stores it. */
+export interface SendProgress extends Progress {
+  readonly phase: 'send' | 'store';
+}
+
+export interface SendFeed {
+  /** Address of the API, such as `https://api.example/`. */
+  readonly server: string;
+  readonly token: string;
+  readonly feedId: number;
+  /** By default it is recognised. */
+  readonly format?: SentFormat | undefined;
+  /** Columns that are read as if they had another name: `name:title`. */
+  readonly map: readonly string[];
+  /** What the source does not have is removed. */
+  readonly replace: boolean;
+  readonly dryRun: boolean;
+}
+
+interface SendParts {
+  readonly clock: Clock;
+  /** What `-` is. */
+  readonly stdin: AsyncIterable<Buffer | string>;
+  readonly onProgress: (progress: SendProgress) => void;
+  /** Called before a further attempt. */
+  readonly onRetry: (message: string) => void;
+  readonly signal: AbortSignal;
+}
+
+export interface SentFault {
+  readonly code: string;
+  readonly sourceProductId?: string;
+  readonly message: string;
+}
+
+/** What the server has done, or would do. */
+export interface SentFeed {
+  /** Absent if nothing was stored. */
+  readonly loadId?: string;
+  readonly counts: Readonly<Record<string, number>>;
+  readonly ignoredFields?: string;
+  /** Of refused products. */
+  readonly faults: readonly SentFault[];
+}
+
+/** Attempts if the server or the network fails, and pauses before each further one (ms). */
+const ATTEMPTS = 5;
+const FIRST_PAUSE_MS = 2_000;
+const LONGEST_PAUSE_MS = 60_000;
+
+/**
+ * Sends a file, a URL or standard input (`-`) to a feed, as its advertiser, over HTTP (`docs/decisions.md#p37`): in one post,
+ * compressed, in constant memory. It is loaded when all of it has arrived and was checked, or not at all; what is
+ * stored already changes nothing, so after any failure it is sent again. Raises `CommandError` for what the server
+ * refuses as a whole, and for a source that breaks off.
+ */
+export async function sendFeed(source: string, feed: SendFeed, parts: SendParts): Promise<SentFeed> {
+  const { clock, onRetry, signal } = parts;
+  const agent = new Agent({ headersTimeout: ANSWER_MS, bodyTimeout: SILENCE_MS });
+  try {
+    for (let attempt = 1; ; attempt += 1) {
+      const sent = await attemptOf(agent, source, feed, parts);
+      if (!('failure' in sent)) return sent;
+      const { failure, pause = FIRST_PAUSE_MS * 2 ** (attempt - 1) } = sent;
+      // What was read of standard input is gone.
+      if (attempt === ATTEMPTS || source === '-') throw new CommandError(failure);
+      const ms = Math.min(pause, LONGEST_PAUSE_MS);
+      onRetry(`${failure}: it is sent again in ${Math.ceil(ms / 1000)} s`);
+      await clock.pause(ms, signal);
+      signal.throwIfAborted();
+    }
+  } finally {
+    await agent.destroy();
+  }
+}
+
+/** How long the server may check and store a feed, and any server may be silent within an answer (ms). */
+const ANSWER_MS = 60 * 60_000;
+const SILENCE_MS = 60_000;
+
+/** What may succeed at another time. */
+interface SendFailure {
+  readonly failure: string;
+  /** How long the server asks to wait (ms). */
+  readonly pause?: number;
+}
+
+async function attemptOf(
+  agent: Agent,
+  source: string,
+  feed: SendFeed,
+  { clock, stdin, onProgress, signal }: SendParts,
+): Promise<SentFeed | SendFailure> {
+  const meter = new ProgressMeter(clock);
+  let file: SourceFile | undefined;
+  try {
+    file = await opened(agent, source, stdin, signal);
+    const { size } = file;
+    let read = 0;
+    const show = (phase: SendProgress['phase']): void =>
+      onProgress({ phase, ...meter.at(size === undefined || size === 0 ? 0 : Math.min(1, read / size)) });
+    const { bytes, format, isGzip } = await recognised(file, feed.format);
+    const counted = async function* (): AsyncGenerator<Buffer> {
+      for await (const chunk of bytes) {
+        read += chunk.length;
+        meter.count(Math.ceil(chunk.length / 1024));
+        show('send');
+        yield chunk;
+      }
+      show('store');
+    };
+    const body = isGzip ? Readable.from(counted()) : compressed(counted());
+    const headers = {
+      authorization: `Bearer ${feed.token}`,
+      accept: 'application/json',
+      'content-type': CONTENT_TYPES[format],
+      'content-encoding': 'gzip',
+    };
+    const options = { method: 'POST', headers, body, signal, dispatcher: agent } as const;
+    return await answerOf(await request(targetOf(feed), options));
+  } catch (error) {
+    if (isAbort(error) || error instanceof CommandError) throw error;
+    if (file?.failure !== undefined) return { failure: `the source: ${file.failure}` };
+    if (!(error instanceof errors.UndiciError) && codeOfSystem(error) === undefined) throw error;
+    return { failure: `the server cannot be reached, or broke off: ${(error as Error).message}` };
+  }
+}
+
+/** `ECONNREFUSED` and others, without those of files. */
+function codeOfSystem(error: unknown): string | undefined {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+  return /^E(CONN|HOST|NET|PIPE|AI_|TIMEDOUT|NOTFOUND|ADDR)/.test(code) ? code : undefined;
+}
+
+function compressed(bytes: AsyncIterable<Buffer>): Readable {
+  const from = Readable.from(bytes);
+  const gzip = createGzip({ level: constants.Z_BEST_SPEED });
+  from.on('error', (error) => gzip.destroy(error));
+  gzip.on('close', () => from.destroy());
+  return from.pipe(gzip);
+}
+
+function targetOf({ server, feedId, map, replace, dryRun }: SendFeed): URL {
+  const keys = [
+    `fid=${feedId}`,
+    ...(replace ? ['mode=replace'] : []),
+    ...(dryRun ? ['dryRun=true'] : []),
+    ...map.map((one) => `map=${encodeURIComponent(one)}`),
+  ];
+  if (!/^https?:\/\//i.test(server) || !URL.canParse(server))
+    throw new UsageError(`--server ${server}: expected an http or https URL`);
+  return new URL(`1.0/products;${keys.join(';')}`, server.replace(/\/*$/, '/'));
+}
+
+/** Statuses that say nothing about what was sent. */
+const PASSING: ReadonlySet<number> = new Set([408, 429, 502, 503, 504]);
+
+async function answerOf({
+  statusCode,
+  headers,
+  body,
+}: Dispatcher.ResponseData): Promise<SentFeed | SendFailure> {
+  const text = await body.text();
+  const faults = faultsIn(text);
+  const counts = headers['x-load-counts'];
+  if (counts !== undefined)
+    return {
+      ...defined({
+        loadId: one(headers['x-load-id']),
+        ignoredFields: one(headers['x-ignored-fields']),
+      }),
+      counts: Object.fromEntries(
+        [...String(counts).matchAll(/(\w+)=(\d+)/g)].map(([, name = '', number]) => [name, Number(number)]),
+      ),
+      faults: faults ?? [],
+    };
+  const reasons = (faults ?? []).map(({ code, message }) => `${code}: ${message}`);
+  const failure = reasons.length === 0 ? `the server answered ${statusCode}` : reasons.join('\n');
+  if (!PASSING.has(statusCode)) throw new CommandError(failure);
+  const seconds = Number(headers['retry-after'] ?? NaN);
+  return { failure, ...(Number.isNaN(seconds) ? {} : { pause: seconds * 1000 }) };
+}
+
+function one(header: string | readonly string[] | undefined): string | undefined {
+  return typeof header === 'string' ? header : header?.join(', ');
+}
+
+/** Undefined for an answer that is not ours. */
+function faultsIn(text: string): readonly SentFault[] | undefined {
+  try {
+    const { errors: found } = JSON.parse(text) as { readonly errors?: readonly SentFault[] };
+    return Array.isArray(found) ? found : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+// Sources
+
+interface SourceFile {
+  readonly bytes: AsyncIterable<Buffer>;
+  /** Bytes, as far as it is known. */
+  readonly size: number | undefined;
+  /** What its name or its server call it. */
+  readonly named: FileFormat | undefined;
+  /** Why it has ended too early. */
+  failure?: string;
+}
+
+async function opened(
+  agent: Agent,
+  source: string,
+  stdin: SendParts['stdin'],
+  signal: AbortSignal,
+): Promise<SourceFile> {
+  if (source === '-') return { bytes: asBuffers(stdin), size: undefined, named: undefined };
+  if (/^https?:\/\//i.test(source)) return await downloaded(agent, source, signal);
+  const found = await stat(source);
+  const size = found.isFile() ? found.size : undefined;
+  const file: SourceFile = { bytes: readFile(), size, named: formatOfFile({ name: source }) };
+  return file;
+
+  async function* readFile(): AsyncGenerator<Buffer> {
+    let read = 0;
+    for await (const chunk of createReadStream(source, { highWaterMark: CHUNK }) as AsyncIterable<Buffer>) {
+      read += chunk.length;
+      yield chunk;
+    }
+    if (size === undefined || read === size) return;
+    throw broken(file, `it had ${size} bytes, and ${read} were read: it has changed meanwhile`);
+  }
+}
+
+const CHUNK = 256 * 1024;
+
+async function* asBuffers(stdin: SendParts['stdin']): AsyncGenerator<Buffer> {
+  for await (const chunk of stdin) yield typeof chunk === 'string' ? Buffer.from(chunk) : chunk;
+}
+
+const MOST_REDIRECTS = 5;
+
+/** A file that ends before the length that its server has declared is a failure. */
+async function downloaded(agent: Agent, url: string, signal: AbortSignal): Promise<SourceFile> {
+  const dispatcher = agent.compose(interceptors.redirect({ maxRedirections: MOST_REDIRECTS }));
+  const answer = await request(url, { headers: { 'accept-encoding': 'gzip' }, signal, dispatcher }).catch(
+    (error: unknown) => {
+      throw isAbort(error) || !(error instanceof Error)
+        ? error
+        : new CommandError(`the source cannot be reached: ${error.message}`);
+    },
+  );
+  const { statusCode, headers, body } = answer;
+  const encoding = one(headers['content-encoding'])?.trim().toLowerCase() ?? 'identity';
+  if (statusCode !== 200 || !['identity', 'gzip', 'x-gzip'].includes(encoding)) {
+    await body.dump();
+    const problem =
+      statusCode === 200 ? `the content encoding is ${encoding}` : `the status is ${statusCode}`;
+    throw new CommandError(`the source: ${problem}, expected ${statusCode === 200 ? 'gzip or none' : '200'}`);
+  }
+  const length = Number(headers['content-length'] ?? NaN);
+  const named = formatOfFile({
+    type: one(headers['content-type']),
+    disposition: one(headers['content-disposition']),
+    name: new URL(url).pathname,
+  });
+  const file: SourceFile = { bytes: received(), size: Number.isNaN(length) ? undefined : length, named };
+  return file;
+
+  async function* received(): AsyncGenerator<Buffer> {
+    try {
+      for await (const chunk of body) yield chunk as Buffer;
+    } catch (error) {
+      if (isAbort(error)) throw error;
+      throw broken(file, 'the connection was closed before it was complete');
+    }
+  }
+}
+
+function broken(file: SourceFile, failure: string): Error {
+  file.failure = failure;
+  return new EngineUnavailable(failure);
+}
+
+const GZIP = Buffer.from([0x1f, 0x8b]);
+/** Bytes in which the first character is looked for. */
+const MOST_BEGINNING = 64 * 1024;
+
+interface RecognisedFile {
+  readonly bytes: AsyncIterable<Buffer>;
+  readonly format: FileFormat;
+  readonly isGzip: boolean;
+}
+
+/** By its first character: `<` begins XML, `{` JSON, anything else rows, which are TSV if they are called so. */
+async function recognised(file: SourceFile, wanted: SentFormat | undefined): Promise<RecognisedFile> {
+  const chunks = file.bytes[Symbol.asyncIterator]();
+  let begin: Buffer = Buffer.alloc(0);
+  let first: string | undefined;
+  let isDone = false;
+  while (!isDone && first === undefined && begin.length < MOST_BEGINNING) {
+    const next = await chunks.next();
+    if (next.done === true) isDone = true;
+    else begin = begin.length === 0 ? next.value : Buffer.concat([begin, next.value]);
+    first = /[^\s\ufeff]/.exec(textOf(begin))?.[0];
+  }
+  async function* all(): AsyncGenerator<Buffer> {
+    try {
+      if (begin.length > 0) yield begin;
+      while (!isDone) {
+        const next = await chunks.next();
+        if (next.done === true) isDone = true;
+        else yield next.value;
+      }
+    } finally {
+      if (!isDone) await chunks.return?.();
+    }
+  }
+  const found = first === '<' ? 'xml' : first === '{' ? 'json' : file.named === 'tsv' ? 'tsv' : 'csv';
+  if (wanted === 'google' && found === 'json')
+    throw new CommandError('the source is JSON: expected a Google Merchant feed in XML, TSV or CSV');
+  const format = wanted === undefined || wanted === 'google' ? found : wanted;
+  return { bytes: all(), format, isGzip: isGzip(begin) };
+}
+
+function isGzip(begin: Buffer): boolean {
+  return begin.subarray(0, GZIP.length).equals(GZIP);
+}
+
+function textOf(begin: Buffer): string {
+  if (!isGzip(begin)) return begin.toString();
+  try {
+    return gunzipSync(begin, {
+      finishFlush: constants.Z_SYNC_FLUSH,
+      maxOutputLength: 64 * MOST_BEGINNING,
+    }).toString();
+  } catch {
+    // The server says what is wrong with it.
+    return '';
+  }
+}
