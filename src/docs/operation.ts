@@ -18,6 +18,8 @@ export interface ApiDocument {
 export interface ApiOperation {
   readonly operationId: string;
   readonly tags: readonly string[];
+  /** Of a message, which has no tag: the title of its service. */
+  readonly 'x-service'?: string;
   readonly summary: string;
   readonly description?: string;
   readonly deprecated?: boolean;

@@ -280,7 +280,8 @@ function operationsIn({ paths, webhooks = {} }: ApiDocument): readonly ShownOper
     .map((one) => ({ ...one, others: byId.get(`${one.operation.operationId}As`), isWebhook: false }));
   const sent = Object.entries(webhooks).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({
-      ...{ method: method.toUpperCase(), path, operation, isWebhook: true },
+      ...{ method: method.toUpperCase(), path, isWebhook: true },
+      operation: { ...operation, tags: [operation['x-service'] ?? ''] },
     })),
   );
   return [...called, ...sent];

@@ -1,7 +1,8 @@
 // Generates clients that are not development dependencies, and uses them against the demonstration network: of orval,
 // whose packages ask for a newer Node.js than ours, openapi-python-client, openapi-generator (for Java), oapi-codegen
-// (for Go), and NSwag (for C#). Downloads them; needs Python 3.11, Java 17 and Maven, Go 1.24. NSwag is used if there
-// is a Mono with its C# compiler (`mono-devel` of Debian), since its package has builds for the .NET Framework.
+// (for Go), and NSwag (for C#). Downloads them; needs Python 3.11, Java 17 and Maven, Go 1.24, and for NSwag a Mono with its C# compiler
+// (`mono-devel` of Debian), since its package has builds for the .NET Framework. What cannot be installed is named as
+// skipped, which is a failure if it was asked for by name, or if nothing else is left.
 //
 //   npm run test:clients [orval|python|java|go|csharp]
 import { execFile, spawn } from 'node:child_process';
@@ -25,10 +26,22 @@ const HERE = dirname(fileURLToPath(import.meta.url));
 const execute = promisify(execFile);
 const run = (program, args, options) => execute(program, args, { maxBuffer: 2 ** 26, ...options });
 
+/** What a generator or its client needs is not installed here, and cannot be. */
+class NotInstalled extends Error {}
+
+/** Runs what installs something. */
+const install = (...command) =>
+  run(...command).catch(({ stderr, message }) => {
+    const [reason] = (stderr || message).trim().split('\n').slice(-1);
+    throw new NotInstalled(`${command[0]}: ${reason}`);
+  });
+
 const CLIENTS = {
   orval: async (folder) => {
     await writeFile(join(folder, 'package.json'), '{"private":true}');
-    await run('npm', ['install', '--ignore-scripts', '--no-audit', '--no-fund', ...ORVAL], { cwd: folder });
+    await install('npm', ['install', '--ignore-scripts', '--no-audit', '--no-fund', ...ORVAL], {
+      cwd: folder,
+    });
     const generate =
       "import { generate } from 'orval';" +
       "await generate({ input: { target: 'openapi.json' }, output: { target: 'generated.ts', client: 'fetch' } });";
@@ -41,9 +54,9 @@ const CLIENTS = {
     return [process.execPath, 'orval.js'];
   },
   python: async (folder) => {
-    await run('python3', ['-m', 'venv', 'venv'], { cwd: folder });
+    await install('python3', ['-m', 'venv', 'venv'], { cwd: folder });
     const bin = join(folder, 'venv/bin');
-    await run(join(bin, 'pip'), ['install', '--quiet', PYTHON], { cwd: folder });
+    await install(join(bin, 'pip'), ['install', '--quiet', PYTHON], { cwd: folder });
     const generate = ['generate', '--path', 'openapi.json', '--meta', 'none', '--output-path', 'generated'];
     const { stdout } = await run(join(bin, 'openapi-python-client'), generate, { cwd: folder });
     process.stderr.write(stdout);
@@ -52,7 +65,7 @@ const CLIENTS = {
     return [join(bin, 'python'), 'python_client.py'];
   },
   java: async (folder) => {
-    const maven = (...args) => run('mvn', ['-q', '-B', ...args], { cwd: folder });
+    const maven = (...args) => install('mvn', ['-q', '-B', ...args], { cwd: folder });
     await maven('dependency:copy', `-Dartifact=${JAVA}`, '-DoutputDirectory=.', '-Dmdep.stripVersion=true');
     const options = 'useSingleRequestParameter=true,openApiNullable=false,hideGenerationTimestamp=true';
     const only = 'apiTests=false,modelTests=false,apiDocs=false,modelDocs=false';
@@ -82,7 +95,7 @@ const CLIENTS = {
   go: async (folder) => {
     const bin = join(folder, 'bin');
     const go = (...args) => run('go', args, { cwd: folder, env: { ...process.env, GOBIN: bin } });
-    await go('install', GO);
+    await install('go', ['install', GO], { cwd: folder, env: { ...process.env, GOBIN: bin } });
     await mkdir(join(folder, 'generated'));
     const options = ['-package', 'generated', '-generate', 'types,client', '-o', 'generated/client.go'];
     await run(join(bin, 'oapi-codegen'), [...options, 'openapi.json'], { cwd: folder });
@@ -94,8 +107,9 @@ const CLIENTS = {
     return [join(folder, 'client')];
   },
   csharp: async (folder) => {
+    await install('mcs', ['--version']);
     await writeFile(join(folder, 'package.json'), '{"private":true}');
-    await run('npm', ['install', '--ignore-scripts', '--no-audit', '--no-fund', NSWAG], { cwd: folder });
+    await install('npm', ['install', '--ignore-scripts', '--no-audit', '--no-fund', NSWAG], { cwd: folder });
     const nswag = join(folder, 'node_modules/nswag/bin/binaries/Win');
     // Without nullable properties it sends values that were never set, such as a time of the year 1.
     const options = ['OptionalParameters', 'OptionalPropertiesAsNullable'].map(
@@ -113,9 +127,6 @@ const CLIENTS = {
     return ['mono', join(folder, 'client.exe')];
   },
 };
-
-/** What is used only where it is installed: the command that finds it. */
-const OPTIONAL = { csharp: ['mcs', '--version'] };
 
 /** What a client cannot leave out, since its language has no optional parameters. */
 const UNSENT = { java: ['missing'], go: ['missing'], csharp: ['missing'] };
@@ -143,23 +154,9 @@ async function startDemo(dataDir) {
   throw new Error('the server has not started: is it built?');
 }
 
-/** Without those that need what is not installed, which is printed. */
-async function installed(all) {
-  const found = [];
-  for (const name of all) {
-    const [program, ...args] = OPTIONAL[name] ?? [process.execPath, '--version'];
-    const isInstalled = await run(program, args).then(
-      () => true,
-      () => false,
-    );
-    if (isInstalled) found.push(name);
-    else process.stdout.write(`${name}: SKIPPED, ${program} is not installed\n`);
-  }
-  return found;
-}
-
 const wanted = process.argv.slice(2);
-const names = wanted.length === 0 ? await installed(Object.keys(CLIENTS)) : wanted;
+const names = wanted.length === 0 ? Object.keys(CLIENTS) : wanted;
+const skipped = [];
 const folder = await mkdtemp(join(tmpdir(), 'affilog-clients-'));
 const { server, env } = await startDemo(join(folder, 'data'));
 try {
@@ -168,7 +165,13 @@ try {
     const own = join(folder, name);
     await mkdir(own);
     await writeFile(join(own, 'openapi.json'), description);
-    const [program, ...args] = await CLIENTS[name](own);
+    const command = await CLIENTS[name](own).catch((error) => {
+      if (!(error instanceof NotInstalled)) throw error;
+      process.stdout.write(`${name}: SKIPPED, cannot be installed: ${error.message}\n`);
+      skipped.push(name);
+    });
+    if (command === undefined) continue;
+    const [program, ...args] = command;
     const { stdout } = await run(program, args, {
       cwd: own,
       env: { ...env, FEED: '1001', CATEGORY: '221', NOW: String(Date.now()), ORDER: name },
@@ -188,3 +191,4 @@ try {
   await once(server, 'exit');
   await rm(folder, { recursive: true, force: true });
 }
+if (skipped.length === names.length || (wanted.length > 0 && skipped.length > 0)) process.exitCode = 1;

@@ -24,7 +24,10 @@ export const RULES: Readonly<Record<string, Rule>> = {
   ),
   'each object has a name': (document) =>
     nodesIn(document)
-      .filter(({ at, value }) => value.properties !== undefined && !/^\/components\/schemas\/\w+$/.test(at))
+      .filter(
+        ({ at, value }) =>
+          value.properties !== undefined && !/^\/components\/schemas\/\w+$|^\/webhooks\//.test(at),
+      )
       .map(({ at }) => at),
   'a list is repeated keys': everyParameter(
     ({ schema, explode, style }) =>

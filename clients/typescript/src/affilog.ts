@@ -52,6 +52,11 @@ type Answered<Of extends Id> = operations[Of] extends {
   ? Body
   : never;
 
+/** Each attribute of a message: its body has those that `receiverBody` names. */
+export type TransactionMessage = Posted<'transactionMessage'>;
+export type ClaimMessage = Posted<'claimMessage'>;
+export type VoucherMessage = Posted<'voucherMessage'>;
+
 /** What a copy of a list lacks: first empty it if `reset`, then remove what is `removed`, then store what is `changed`. */
 export interface Changes<Item> {
   readonly reset: boolean;

@@ -11,3 +11,4 @@ export { type PostedProduct, type PostedVoucher, type Transaction, type Voucher 
 export { AffilogError, type AffilogOptions, type ListedError, type System } from './transport.js';
 export { type Message, verifyWebhook, WebhookError } from './webhook.js';
 export { type components, type operations, type webhooks } from './openapi.js';
+export { type ClaimMessage, type TransactionMessage, type VoucherMessage } from './affilog.js';

@@ -1683,321 +1683,6 @@ export interface components {
             /** @description The product concerned */
             readonly sourceProductId?: string;
         };
-        readonly TransactionMessage: {
-            /**
-             * Format: int64
-             * @description Ad or banner
-             */
-            readonly adId?: number | null;
-            /**
-             * Format: int64
-             * @description Advertiser organisation
-             */
-            readonly advertiserId?: number;
-            /**
-             * Format: date-time
-             * @description When the system approves
-             */
-            readonly autoApproveDate?: string | null;
-            /**
-             * Format: date-time
-             * @description When the system denies
-             */
-            readonly autoDenyDate?: string | null;
-            /**
-             * Format: int64
-             * @description Batch file
-             */
-            readonly batchId?: number | null;
-            /** @description ISO 4217 code */
-            readonly currencyId?: string;
-            /**
-             * Format: int64
-             * @description Reason of the ruling: 1 Accepted manually, 2 Accepted through batch, 3 Accepted by auto-approve, 4 Denied by auto-deny, 5 Deleted by affiliate denial, 6 Application or credit check denied, 7 Fraudulent order or application, 8 Duplication or sale accredited to another source, 9 Order yet to be fulfilled, 10 Returned goods, 11 Out of stock, 12 Unfulfilled payment, 13 Invalid lead, 14 Order cancelled, 15 Callback number shown, 16 Insufficient information, 17 Order not found, 18 Sale already accredited to publisher, 19 Voucher incorrectly used, 21 Accepted using API, 22 Deleted using API
-             */
-            readonly deniedReasonId?: number | null;
-            /** @description Extra publisher information */
-            readonly epi?: string | null;
-            /** @description Further publisher information */
-            readonly epi2?: string | null;
-            /**
-             * Format: int64
-             * @description Event of the program
-             */
-            readonly eventId?: number;
-            /**
-             * Format: int64
-             * @description Type of the event: 4 Post-click lead, 5 Post-click sale, 9 Post-impression lead, 10 Post-impression sale
-             */
-            readonly eventTypeId?: number;
-            /**
-             * Format: int64
-             * @description Campaign ad location
-             */
-            readonly locationId?: number | null;
-            /**
-             * Format: double
-             * @description Alternative commission for technology clients
-             */
-            readonly mediaCost?: number | null;
-            /**
-             * Format: int64
-             * @description State of the transaction: 1 Tracked, 2 Invalid, 3 Paused, 4 Pending, 5 Tracked_Approved, 6 Pending_Approved, 7 Paused_Deleted, 8 Deleted, 9 Paid
-             */
-            readonly messageTypeId?: number;
-            /** @description Unique order number of the advertiser */
-            readonly orderNumber?: string;
-            /**
-             * Format: double
-             * @description Value of the order
-             */
-            readonly orderValue?: number;
-            /**
-             * Format: int64
-             * @description Payment, once Paid
-             */
-            readonly paymentId?: number | null;
-            /**
-             * Format: date-time
-             * @description Approval or denial
-             */
-            readonly pendingStatusDateChanged?: string | null;
-            /** @description Product feed */
-            readonly productId?: string | null;
-            /** @description Names of the items, separated by | */
-            readonly productName?: string | null;
-            /** @description Numbers of the items, separated by | */
-            readonly productNumber?: string | null;
-            /** @description Quantities of the items, separated by | */
-            readonly productQuantity?: string | null;
-            /** @description Values of the items, separated by | */
-            readonly productValue?: string | null;
-            /** @description ISO 3166-1 code */
-            readonly programCountry?: string;
-            /**
-             * Format: int64
-             * @description Program
-             */
-            readonly programId?: number;
-            /**
-             * Format: double
-             * @description Commission of the publisher
-             */
-            readonly publisherCommission?: number;
-            /**
-             * Format: double
-             * @description Commission of the platform
-             */
-            readonly tdCommission?: number;
-            /** @description Items of the order */
-            readonly reportInfo?: string | null;
-            /** @description Order of the transitions of one transaction */
-            readonly sequenceNumber?: string;
-            /**
-             * Format: int64
-             * @description Site of the publisher
-             */
-            readonly siteId?: number;
-            /** @description Name of the site */
-            readonly siteName?: string;
-            /**
-             * Format: date-time
-             * @description Time of the conversion
-             */
-            readonly timeOfEvent?: string;
-            /**
-             * Format: date-time
-             * @description Time of the click or impression
-             */
-            readonly timeOfVisit?: string | null;
-            /** @description Id of the transaction; not while Tracked */
-            readonly transactionId?: string | null;
-            /** @description Order number, event id and advertiser id, joined by underscores; shared by transactions of several programs */
-            readonly legacyTransactionId?: string;
-            /** @description Visitor id */
-            readonly visitorId?: string | null;
-        };
-        readonly ClaimMessage: {
-            /**
-             * Format: int64
-             * @description Id of the claim
-             */
-            readonly claimId?: number;
-            /**
-             * Format: int64
-             * @description Status: 1 Reported, 2 Awaiting approval, 3 Approved, 100 CANNOT_VALIDATE, 101 Missing parameter, 102 Program not found, 103 Program not active, 104 Tariff not found, 105 Commission mismatch, 106 Already tracked, 107 Already tracked but pending, 108 Already tracked but not accepted, 109 Already tracked for other site, 110 Already tracked for other site but pending, 111 Already tracked for other publisher, 112 Invalid site id, 113 Site not approved, 114 Advertiser does not accept claims, 115 Transaction date in future, 116 Invalid event type, 201 Attributed to another marketing channel, 202 Application/credit check denied, 204 Fraudulent order/application, 205 Insufficient information, 206 Invalid order number, 207 Order Cancelled or returned, 208 Transaction cannot be traced, 209 Transaction not fully completed online, 210 Voucher/discount code used, 211 Claim does not meet Advertiser guidelines, 212 Already attributed to another publisher, 213 Already tracked
-             */
-            readonly statusId?: number;
-            /** @description Name of the status */
-            readonly statusName?: string;
-            /** @description State of the status */
-            readonly statusState?: string;
-            /** @description Message of the status */
-            readonly statusMessage?: string | null;
-            /**
-             * Format: date
-             * @description Last change of the status
-             */
-            readonly statusChanged?: string;
-            /**
-             * Format: int64
-             * @description Publisher organisation
-             */
-            readonly publisherId?: number;
-            /**
-             * Format: int64
-             * @description Site of the publisher
-             */
-            readonly affiliateSiteId?: number;
-            /**
-             * Format: int64
-             * @description Program
-             */
-            readonly programId?: number;
-            /**
-             * Format: date
-             * @description Date of the transaction
-             */
-            readonly timeStampEvent?: string;
-            /**
-             * Format: int64
-             * @description Event of the program
-             */
-            readonly eventId?: number;
-            /** @description Order number */
-            readonly orderNumber?: string;
-            /**
-             * Format: double
-             * @description Value of the order
-             */
-            readonly orderValue?: number;
-            /**
-             * Format: double
-             * @description Order value, corrected by the advertiser
-             */
-            readonly adjustedOrderValue?: number | null;
-            /** @description ISO 4217 code */
-            readonly currencyId?: string;
-            /** @description Extra publisher information */
-            readonly epi?: string | null;
-            /** @description Further publisher information */
-            readonly epi2?: string | null;
-            /** @description Tracking URL or click tag that was used */
-            readonly trackingUrl?: string | null;
-            /** @description Name or description of the product */
-            readonly productName?: string | null;
-            /**
-             * Format: double
-             * @description Expected commission
-             */
-            readonly expectedCommission?: number | null;
-            /**
-             * Format: double
-             * @description Commission, corrected by the advertiser
-             */
-            readonly adjustedExpectedCommission?: number | null;
-            /** @description URL of a proof */
-            readonly proofOfClaims?: string | null;
-            /** @description Information for the advertiser */
-            readonly advertiserInformation?: string | null;
-            /**
-             * Format: int64
-             * @description Version of the claim
-             */
-            readonly versionNo?: number;
-        };
-        readonly VoucherMessage: {
-            /**
-             * Format: int64
-             * @description Id of the voucher
-             */
-            readonly voucherId?: number;
-            /**
-             * Format: int64
-             * @description What has become of it: 1 New, 2 Changed, 3 Ended
-             */
-            readonly changeId?: number;
-            /** @description Name of the change */
-            readonly changeName?: string;
-            /**
-             * Format: date-time
-             * @description When it changed
-             */
-            readonly changeTime?: string;
-            /**
-             * @description Why it has ended: it was deleted, its time is over, or it was edited
-             * @enum {string|null}
-             */
-            readonly endReason?: "withdrawn" | "expired" | "edited" | null;
-            /**
-             * Format: int64
-             * @description Program that owns the voucher
-             */
-            readonly programId?: number;
-            /** @description Title */
-            readonly title?: string;
-            /**
-             * Format: int64
-             * @description Type: 1 Voucher, 2 Discount, 3 Free article, 4 Free shipping, 5 Raffle, 6 Promotion
-             */
-            readonly voucherTypeId?: number;
-            /** @description Name of the type */
-            readonly voucherTypeName?: string;
-            /** @description Code */
-            readonly code?: string | null;
-            /** @description Short description */
-            readonly shortDescription?: string;
-            /** @description Long description */
-            readonly description?: string;
-            /**
-             * Format: date-time
-             * @description Start of validity
-             */
-            readonly startDate?: string;
-            /**
-             * Format: date-time
-             * @description End of validity
-             */
-            readonly endDate?: string;
-            /**
-             * Format: date-time
-             * @description Start of publication
-             */
-            readonly publishStartDate?: string | null;
-            /**
-             * Format: date-time
-             * @description End of publication
-             */
-            readonly publishEndDate?: string | null;
-            /**
-             * @description Whether it is for some sites only
-             * @enum {string}
-             */
-            readonly siteSpecific?: "true" | "false";
-            /**
-             * @description Whether it is for a single site
-             * @enum {string}
-             */
-            readonly exclusive?: "true" | "false";
-            /** @description Landing page */
-            readonly landingUrl?: string | null;
-            /**
-             * Format: double
-             * @description Amount of discount
-             */
-            readonly discountAmount?: number | null;
-            /**
-             * @description Whether the amount is a percentage
-             * @enum {string|null}
-             */
-            readonly isPercentage?: "true" | "false" | null;
-            /** @description ISO 4217 code: the currency of an amount of money */
-            readonly currencyId?: string | null;
-            /** @description ISO 639-1 code of its language */
-            readonly languageId?: string | null;
-            /** @description For the publisher, not for customers */
-            readonly publisherInformation?: string | null;
-        };
         readonly FoundProducts: {
             /** @description The search as a whole */
             readonly productHeader: components["schemas"]["FoundProductsProductHeader"];
@@ -9032,7 +8717,140 @@ export interface operations {
         };
         readonly requestBody: {
             readonly content: {
-                readonly "application/json": components["schemas"]["TransactionMessage"];
+                readonly "application/json": {
+                    /**
+                     * Format: int64
+                     * @description Ad or banner
+                     */
+                    readonly adId?: number | null;
+                    /**
+                     * Format: int64
+                     * @description Advertiser organisation
+                     */
+                    readonly advertiserId?: number;
+                    /**
+                     * Format: date-time
+                     * @description When the system approves
+                     */
+                    readonly autoApproveDate?: string | null;
+                    /**
+                     * Format: date-time
+                     * @description When the system denies
+                     */
+                    readonly autoDenyDate?: string | null;
+                    /**
+                     * Format: int64
+                     * @description Batch file
+                     */
+                    readonly batchId?: number | null;
+                    /** @description ISO 4217 code */
+                    readonly currencyId?: string;
+                    /**
+                     * Format: int64
+                     * @description Reason of the ruling: 1 Accepted manually, 2 Accepted through batch, 3 Accepted by auto-approve, 4 Denied by auto-deny, 5 Deleted by affiliate denial, 6 Application or credit check denied, 7 Fraudulent order or application, 8 Duplication or sale accredited to another source, 9 Order yet to be fulfilled, 10 Returned goods, 11 Out of stock, 12 Unfulfilled payment, 13 Invalid lead, 14 Order cancelled, 15 Callback number shown, 16 Insufficient information, 17 Order not found, 18 Sale already accredited to publisher, 19 Voucher incorrectly used, 21 Accepted using API, 22 Deleted using API
+                     */
+                    readonly deniedReasonId?: number | null;
+                    /** @description Extra publisher information */
+                    readonly epi?: string | null;
+                    /** @description Further publisher information */
+                    readonly epi2?: string | null;
+                    /**
+                     * Format: int64
+                     * @description Event of the program
+                     */
+                    readonly eventId?: number;
+                    /**
+                     * Format: int64
+                     * @description Type of the event: 4 Post-click lead, 5 Post-click sale, 9 Post-impression lead, 10 Post-impression sale
+                     */
+                    readonly eventTypeId?: number;
+                    /**
+                     * Format: int64
+                     * @description Campaign ad location
+                     */
+                    readonly locationId?: number | null;
+                    /**
+                     * Format: double
+                     * @description Alternative commission for technology clients
+                     */
+                    readonly mediaCost?: number | null;
+                    /**
+                     * Format: int64
+                     * @description State of the transaction: 1 Tracked, 2 Invalid, 3 Paused, 4 Pending, 5 Tracked_Approved, 6 Pending_Approved, 7 Paused_Deleted, 8 Deleted, 9 Paid
+                     */
+                    readonly messageTypeId?: number;
+                    /** @description Unique order number of the advertiser */
+                    readonly orderNumber?: string;
+                    /**
+                     * Format: double
+                     * @description Value of the order
+                     */
+                    readonly orderValue?: number;
+                    /**
+                     * Format: int64
+                     * @description Payment, once Paid
+                     */
+                    readonly paymentId?: number | null;
+                    /**
+                     * Format: date-time
+                     * @description Approval or denial
+                     */
+                    readonly pendingStatusDateChanged?: string | null;
+                    /** @description Product feed */
+                    readonly productId?: string | null;
+                    /** @description Names of the items, separated by | */
+                    readonly productName?: string | null;
+                    /** @description Numbers of the items, separated by | */
+                    readonly productNumber?: string | null;
+                    /** @description Quantities of the items, separated by | */
+                    readonly productQuantity?: string | null;
+                    /** @description Values of the items, separated by | */
+                    readonly productValue?: string | null;
+                    /** @description ISO 3166-1 code */
+                    readonly programCountry?: string;
+                    /**
+                     * Format: int64
+                     * @description Program
+                     */
+                    readonly programId?: number;
+                    /**
+                     * Format: double
+                     * @description Commission of the publisher
+                     */
+                    readonly publisherCommission?: number;
+                    /**
+                     * Format: double
+                     * @description Commission of the platform
+                     */
+                    readonly tdCommission?: number;
+                    /** @description Items of the order */
+                    readonly reportInfo?: string | null;
+                    /** @description Order of the transitions of one transaction */
+                    readonly sequenceNumber?: string;
+                    /**
+                     * Format: int64
+                     * @description Site of the publisher
+                     */
+                    readonly siteId?: number;
+                    /** @description Name of the site */
+                    readonly siteName?: string;
+                    /**
+                     * Format: date-time
+                     * @description Time of the conversion
+                     */
+                    readonly timeOfEvent?: string;
+                    /**
+                     * Format: date-time
+                     * @description Time of the click or impression
+                     */
+                    readonly timeOfVisit?: string | null;
+                    /** @description Id of the transaction; not while Tracked */
+                    readonly transactionId?: string | null;
+                    /** @description Order number, event id and advertiser id, joined by underscores; shared by transactions of several programs */
+                    readonly legacyTransactionId?: string;
+                    /** @description Visitor id */
+                    readonly visitorId?: string | null;
+                };
             };
         };
         readonly responses: {
@@ -9083,7 +8901,95 @@ export interface operations {
         };
         readonly requestBody: {
             readonly content: {
-                readonly "application/json": components["schemas"]["ClaimMessage"];
+                readonly "application/json": {
+                    /**
+                     * Format: int64
+                     * @description Id of the claim
+                     */
+                    readonly claimId?: number;
+                    /**
+                     * Format: int64
+                     * @description Status: 1 Reported, 2 Awaiting approval, 3 Approved, 100 CANNOT_VALIDATE, 101 Missing parameter, 102 Program not found, 103 Program not active, 104 Tariff not found, 105 Commission mismatch, 106 Already tracked, 107 Already tracked but pending, 108 Already tracked but not accepted, 109 Already tracked for other site, 110 Already tracked for other site but pending, 111 Already tracked for other publisher, 112 Invalid site id, 113 Site not approved, 114 Advertiser does not accept claims, 115 Transaction date in future, 116 Invalid event type, 201 Attributed to another marketing channel, 202 Application/credit check denied, 204 Fraudulent order/application, 205 Insufficient information, 206 Invalid order number, 207 Order Cancelled or returned, 208 Transaction cannot be traced, 209 Transaction not fully completed online, 210 Voucher/discount code used, 211 Claim does not meet Advertiser guidelines, 212 Already attributed to another publisher, 213 Already tracked
+                     */
+                    readonly statusId?: number;
+                    /** @description Name of the status */
+                    readonly statusName?: string;
+                    /** @description State of the status */
+                    readonly statusState?: string;
+                    /** @description Message of the status */
+                    readonly statusMessage?: string | null;
+                    /**
+                     * Format: date
+                     * @description Last change of the status
+                     */
+                    readonly statusChanged?: string;
+                    /**
+                     * Format: int64
+                     * @description Publisher organisation
+                     */
+                    readonly publisherId?: number;
+                    /**
+                     * Format: int64
+                     * @description Site of the publisher
+                     */
+                    readonly affiliateSiteId?: number;
+                    /**
+                     * Format: int64
+                     * @description Program
+                     */
+                    readonly programId?: number;
+                    /**
+                     * Format: date
+                     * @description Date of the transaction
+                     */
+                    readonly timeStampEvent?: string;
+                    /**
+                     * Format: int64
+                     * @description Event of the program
+                     */
+                    readonly eventId?: number;
+                    /** @description Order number */
+                    readonly orderNumber?: string;
+                    /**
+                     * Format: double
+                     * @description Value of the order
+                     */
+                    readonly orderValue?: number;
+                    /**
+                     * Format: double
+                     * @description Order value, corrected by the advertiser
+                     */
+                    readonly adjustedOrderValue?: number | null;
+                    /** @description ISO 4217 code */
+                    readonly currencyId?: string;
+                    /** @description Extra publisher information */
+                    readonly epi?: string | null;
+                    /** @description Further publisher information */
+                    readonly epi2?: string | null;
+                    /** @description Tracking URL or click tag that was used */
+                    readonly trackingUrl?: string | null;
+                    /** @description Name or description of the product */
+                    readonly productName?: string | null;
+                    /**
+                     * Format: double
+                     * @description Expected commission
+                     */
+                    readonly expectedCommission?: number | null;
+                    /**
+                     * Format: double
+                     * @description Commission, corrected by the advertiser
+                     */
+                    readonly adjustedExpectedCommission?: number | null;
+                    /** @description URL of a proof */
+                    readonly proofOfClaims?: string | null;
+                    /** @description Information for the advertiser */
+                    readonly advertiserInformation?: string | null;
+                    /**
+                     * Format: int64
+                     * @description Version of the claim
+                     */
+                    readonly versionNo?: number;
+                };
             };
         };
         readonly responses: {
@@ -9134,7 +9040,98 @@ export interface operations {
         };
         readonly requestBody: {
             readonly content: {
-                readonly "application/json": components["schemas"]["VoucherMessage"];
+                readonly "application/json": {
+                    /**
+                     * Format: int64
+                     * @description Id of the voucher
+                     */
+                    readonly voucherId?: number;
+                    /**
+                     * Format: int64
+                     * @description What has become of it: 1 New, 2 Changed, 3 Ended
+                     */
+                    readonly changeId?: number;
+                    /** @description Name of the change */
+                    readonly changeName?: string;
+                    /**
+                     * Format: date-time
+                     * @description When it changed
+                     */
+                    readonly changeTime?: string;
+                    /**
+                     * @description Why it has ended: it was deleted, its time is over, or it was edited
+                     * @enum {string|null}
+                     */
+                    readonly endReason?: "withdrawn" | "expired" | "edited" | null;
+                    /**
+                     * Format: int64
+                     * @description Program that owns the voucher
+                     */
+                    readonly programId?: number;
+                    /** @description Title */
+                    readonly title?: string;
+                    /**
+                     * Format: int64
+                     * @description Type: 1 Voucher, 2 Discount, 3 Free article, 4 Free shipping, 5 Raffle, 6 Promotion
+                     */
+                    readonly voucherTypeId?: number;
+                    /** @description Name of the type */
+                    readonly voucherTypeName?: string;
+                    /** @description Code */
+                    readonly code?: string | null;
+                    /** @description Short description */
+                    readonly shortDescription?: string;
+                    /** @description Long description */
+                    readonly description?: string;
+                    /**
+                     * Format: date-time
+                     * @description Start of validity
+                     */
+                    readonly startDate?: string;
+                    /**
+                     * Format: date-time
+                     * @description End of validity
+                     */
+                    readonly endDate?: string;
+                    /**
+                     * Format: date-time
+                     * @description Start of publication
+                     */
+                    readonly publishStartDate?: string | null;
+                    /**
+                     * Format: date-time
+                     * @description End of publication
+                     */
+                    readonly publishEndDate?: string | null;
+                    /**
+                     * @description Whether it is for some sites only
+                     * @enum {string}
+                     */
+                    readonly siteSpecific?: "true" | "false";
+                    /**
+                     * @description Whether it is for a single site
+                     * @enum {string}
+                     */
+                    readonly exclusive?: "true" | "false";
+                    /** @description Landing page */
+                    readonly landingUrl?: string | null;
+                    /**
+                     * Format: double
+                     * @description Amount of discount
+                     */
+                    readonly discountAmount?: number | null;
+                    /**
+                     * @description Whether the amount is a percentage
+                     * @enum {string|null}
+                     */
+                    readonly isPercentage?: "true" | "false" | null;
+                    /** @description ISO 4217 code: the currency of an amount of money */
+                    readonly currencyId?: string | null;
+                    /** @description ISO 639-1 code of its language */
+                    readonly languageId?: string | null;
+                    /** @description For the publisher, not for customers */
+                    readonly publisherInformation?: string | null;
+                };
             };
         };
         readonly responses: {

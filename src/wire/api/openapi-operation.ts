@@ -418,7 +418,7 @@ const OTHER_HEADERS = {
 };
 
 /** A shape as the schema of a format: JSON has one of its own, the others are texts. */
-export function shapeIn(format: Format, { name, xml }: Pick<Shape, 'name' | 'xml'>): Json {
+function shapeIn(format: Format, { name, xml }: Pick<Shape, 'name' | 'xml'>): Json {
   if (format === 'json') return { $ref: `#/components/schemas/${name}` };
   if (format !== 'xml' || xml === undefined) return { type: 'string' };
   return { type: 'string', description: `A document as described by /1.0/schemas/${xml.file}` };

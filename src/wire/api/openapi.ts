@@ -7,7 +7,6 @@ import {
   type Json,
   type Operation,
   partlyNamed,
-  shapeIn,
   sharedParameters,
   viewsOf,
 } from './openapi-operation';
@@ -117,19 +116,25 @@ function webhooksOf(services: readonly DescribedService[], now: Date): Json {
   return Object.fromEntries(webhooks) as Json;
 }
 
-/** A message to subscribers as OpenAPI has webhooks. */
+/**
+ * A message to subscribers. Without a tag, since openapi-generator would make a class of it in place of that of the
+ * service; with its schema inside, since oapi-codegen leaves out components that no path refers to.
+ */
 function describeWebhook(webhook: Webhook, title: string, now: Date): Json {
   const { id, summary, description: about, headers: sent, message, example, answers } = webhook;
+  const schemas = new JsonSchemas();
+  schemas.add(message.name, message.kind, 'answered');
+  const schema = schemas.byName[message.name];
   return {
     operationId: id,
-    tags: [title],
+    'x-service': title,
     summary,
     description: about,
     security: [],
     parameters: Object.entries(sent).map(([name, header]) => headerParameter(name, header)),
     requestBody: {
       required: true,
-      content: { 'application/json': { schema: shapeIn('json', message), example: example(now) } },
+      content: { 'application/json': { schema, example: example(now) } },
     },
     responses: Object.fromEntries(
       Object.entries(answers).map(([status, description]) => [status, { description }]),
@@ -153,8 +158,6 @@ function responsesOf(services: readonly DescribedService[]): Json {
 function schemasOf(services: readonly DescribedService[]): Json {
   const schemas = new JsonSchemas();
   schemas.add('ErrorList', errorList, 'answered');
-  const webhooks = services.flatMap(({ description }) => description.webhooks ?? []);
-  for (const { message } of webhooks) schemas.add(message.name, message.kind, 'answered');
   const operations = services.flatMap(({ operations: its }) => its);
   for (const { text, formats } of operations) {
     const { answer, partly } = text;

@@ -109,8 +109,30 @@ static class CsharpClient
             ["voucher"] = new object[] { published.StatusCode, listed.Result.First().Title },
             ["removed"] = removed.StatusCode,
             ["transaction"] = await UseTransactions(),
+            ["exact"] = await UseExact(),
             ["claims"] = await CsharpClaims.Use(ClientOf("CLAIM_PUBLISHER"), ClientOf("CLAIM_ADVERTISER")),
         };
+    }
+
+    static async Task<object[]> UseExact()
+    {
+        var advertiser = ClientOf("CONVERSION_ADVERTISER");
+        var transaction = new PostedTransaction
+        {
+            ProgramId = 101,
+            EventId = 17,
+            SiteId = 1101,
+            OrderNumber = Order + "-exact",
+            OrderValue = 12345678901.2345,
+            CurrencyId = "CLF",
+            AdId = 9007199254740991,
+            TimeOfEvent = DateTimeOffset.FromUnixTimeMilliseconds(1771579800123),
+            Epi = "Größe 😀",
+        };
+        await advertiser.ReportTransactionAsync(transaction);
+        var listed = await advertiser.ListTransactionsAsync(orderNumber: new[] { Order + "-exact" });
+        var one = listed.Result.First();
+        return new object[] { one.AdId, one.OrderValue, one.TimeOfEvent.ToUnixTimeMilliseconds(), one.Epi };
     }
 
     static async Task<object[]> UseTransactions()

@@ -1,5 +1,6 @@
 // Uses a client of openapi-generator for Java. Prints what it gets as JSON.
 import com.google.gson.Gson;
+import java.time.OffsetDateTime;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -116,9 +117,28 @@ public class JavaClient {
         seen.put("voucher", List.of(published.getStatusCode(), listed.get(0).getTitle()));
         seen.put("removed", removed);
         seen.put("transaction", useTransactions());
+        seen.put("exact", useExact());
         seen.put("claims", JavaClaims.use(clientOf("CLAIM_PUBLISHER"), clientOf("CLAIM_ADVERTISER")));
         System.out.println(new Gson().toJson(seen));
         System.exit(0);
+    }
+
+    static List<Object> useExact() throws ApiException {
+        ConversionsApi advertiser = new ConversionsApi(clientOf("CONVERSION_ADVERTISER"));
+        PostedTransaction transaction = new PostedTransaction()
+                .programId(101L)
+                .eventId(17L)
+                .siteId(1101L)
+                .orderNumber(ORDER + "-exact")
+                .orderValue(12345678901.2345)
+                .currencyId("CLF")
+                .adId(9007199254740991L)
+                .timeOfEvent(OffsetDateTime.parse("2026-02-20T09:30:00.123Z"))
+                .epi("Größe 😀");
+        advertiser.reportTransaction(transaction).execute();
+        var one = advertiser.listTransactions().orderNumber(List.of(ORDER + "-exact")).execute().get(0);
+        long time = one.getTimeOfEvent().toInstant().toEpochMilli();
+        return List.of(one.getAdId(), one.getOrderValue(), time, one.getEpi());
     }
 
     static List<Object> useTransactions() throws ApiException {

@@ -87,6 +87,7 @@ func main() {
 		"voucher":     []any{published.StatusCode(), (*listed.JSON200)[0].Title},
 		"removed":     removed.StatusCode(),
 		"transaction": useTransactions(clientOf("CONVERSION_ADVERTISER")),
+		"exact":       useExact(clientOf("CONVERSION_ADVERTISER")),
 		"claims":      useClaims(clientOf("CLAIM_PUBLISHER"), clientOf("CLAIM_ADVERTISER")),
 	})
 }
@@ -102,6 +103,19 @@ func useTransactions(advertiser *generated.ClientWithResponses) []any {
 	one := (*listed.JSON200)[0]
 	isOfNow := one.TimeOfEvent.Sub(time.UnixMilli(now)).Abs() < 10*time.Minute
 	return []any{reported.StatusCode(), one.OrderValue, isOfNow}
+}
+
+func useExact(advertiser *generated.ClientWithResponses) []any {
+	transaction := generated.PostedTransaction{
+		ProgramId: 101, EventId: 17, SiteId: 1101, OrderNumber: order + "-exact", OrderValue: to(12345678901.2345),
+		CurrencyId: to("CLF"), AdId: to(int64(9007199254740991)),
+		TimeOfEvent: to(time.UnixMilli(1771579800123).UTC()), Epi: to("Größe 😀"),
+	}
+	must(advertiser.ReportTransactionWithResponse(ctx, &generated.ReportTransactionParams{}, transaction))
+	listed := must(advertiser.ListTransactionsWithResponse(
+		ctx, &generated.ListTransactionsParams{OrderNumber: &[]string{transaction.OrderNumber}}))
+	one := (*listed.JSON200)[0]
+	return []any{one.AdId, one.OrderValue, one.TimeOfEvent.UnixMilli(), one.Epi}
 }
 
 func clientOf(token string) *generated.ClientWithResponses {

@@ -46,6 +46,29 @@ export const transaction = {
   orderValue: 1234567.89,
 };
 
+/** Values that have to arrive to the last digit. */
+export const exact = {
+  ...transaction,
+  orderNumber: `${ORDER}-exact`,
+  orderValue: 12_345_678_901.2345,
+  currencyId: 'CLF',
+  adId: Number.MAX_SAFE_INTEGER,
+  timeOfEvent: '2026-02-20T09:30:00.123Z',
+  epi: 'Größe 😀',
+};
+
+interface Listed {
+  readonly adId?: number;
+  readonly orderValue: number;
+  readonly timeOfEvent: string;
+  readonly epi?: string;
+}
+
+/** The same of a transaction that was listed. */
+export const exactOf = (one?: Listed) => [
+  ...[one?.adId, one?.orderValue, Date.parse(one?.timeOfEvent ?? ''), one?.epi],
+];
+
 /** Whether a time is that of the run. */
 export const isOfNow = (time: string): boolean => Math.abs(Date.parse(time) - Number(NOW)) < 600_000;
 

@@ -1,5 +1,5 @@
 // Uses a client of @hey-api/openapi-ts. Prints what it gets as JSON.
-import { columnsOf, fid, isOfNow, products, search, transaction, voucher } from './example';
+import { columnsOf, exact, exactOf, fid, isOfNow, products, search, transaction, voucher } from './example';
 import * as api from './generated';
 import { createClient } from './generated/client';
 import { useClaims } from './hey-api-claims';
@@ -51,6 +51,9 @@ async function use() {
   const { orderNumber } = transaction;
   const all = await api.listTransactions({ client: reporter, query: { orderNumber: [orderNumber] } });
   const [one] = all.data ?? [];
+  await api.reportTransaction({ client: reporter, body: exact });
+  const orders = { orderNumber: [exact.orderNumber] };
+  const copy = (await api.listTransactions({ client: reporter, query: orders })).data?.[0];
 
   return {
     posted: posted.data?.errors,
@@ -63,6 +66,7 @@ async function use() {
     voucher: [published.response?.status, title],
     removed: removed.response?.status,
     transaction: [reported.response?.status, one?.orderValue, isOfNow(one?.timeOfEvent ?? '')],
+    exact: exactOf(copy),
     claims: await useClaims(clientOf(CLAIM_PUBLISHER), clientOf(CLAIM_ADVERTISER)),
   };
 }

@@ -1,6 +1,6 @@
 // Uses a client of openapi-typescript and openapi-fetch. Prints what it gets as JSON.
 import createClient from 'openapi-fetch';
-import { columnsOf, fid, isOfNow, products, search, transaction, voucher } from './example';
+import { columnsOf, exact, exactOf, fid, isOfNow, products, search, transaction, voucher } from './example';
 import { useClaims } from './openapi-fetch-claims';
 import type { paths } from './schema';
 
@@ -56,6 +56,9 @@ async function use() {
     params: { query: { orderNumber: [transaction.orderNumber] } },
   });
   const [one] = all.data ?? [];
+  await reporter.POST('/1.0/conversions/transactions', { body: exact });
+  const orders = { params: { query: { orderNumber: [exact.orderNumber] } } };
+  const copy = (await reporter.GET('/1.0/conversions/transactions', orders)).data?.[0];
 
   return {
     posted: posted.data?.errors,
@@ -68,6 +71,7 @@ async function use() {
     voucher: [published.response.status, title],
     removed: removed.response.status,
     transaction: [reported.response.status, one?.orderValue, isOfNow(one?.timeOfEvent ?? '')],
+    exact: exactOf(copy),
     claims: await useClaims(clientOf(CLAIM_PUBLISHER), clientOf(CLAIM_ADVERTISER)),
   };
 }

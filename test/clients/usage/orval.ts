@@ -1,5 +1,5 @@
 // Uses a client of orval. Prints what it gets as JSON.
-import { columnsOf, fid, isOfNow, products, search, transaction, voucher } from './example';
+import { columnsOf, exact, exactOf, fid, isOfNow, products, search, transaction, voucher } from './example';
 import * as api from './generated';
 import { useClaims } from './orval-claims';
 
@@ -45,6 +45,8 @@ async function use() {
   const reported = await api.reportTransaction(transaction, undefined, reporter);
   const { orderNumber } = transaction;
   const [one] = dataOf(await api.listTransactions({ orderNumber: [orderNumber] }, reporter));
+  await api.reportTransaction(exact, undefined, reporter);
+  const [copy] = dataOf(await api.listTransactions({ orderNumber: [exact.orderNumber] }, reporter));
 
   return {
     posted: dataOf(posted).errors,
@@ -57,6 +59,7 @@ async function use() {
     voucher: [published.status, title],
     removed: removed.status,
     transaction: [reported.status, one?.orderValue, isOfNow(one?.timeOfEvent ?? '')],
+    exact: exactOf(copy),
     claims: await useClaims(by(CLAIM_PUBLISHER), by(CLAIM_ADVERTISER)),
   };
 }

@@ -80,6 +80,19 @@ transaction = PostedTransaction(
 )
 reported = report_transaction.sync_detailed(client=reporter, body=transaction)
 [one] = list_transactions.sync(client=reporter, order_number=[transaction.order_number])
+exact = PostedTransaction(
+    program_id=101,
+    event_id=17,
+    site_id=1101,
+    order_number=f"{os.environ['ORDER']}-exact",
+    order_value=12345678901.2345,
+    currency_id="CLF",
+    ad_id=2**53 - 1,
+    time_of_event=datetime(2026, 2, 20, 9, 30, 0, 123_000, timezone.utc),
+    epi="Größe 😀",
+)
+report_transaction.sync(client=reporter, body=exact)
+[copy] = list_transactions.sync(client=reporter, order_number=[exact.order_number])
 age = one.time_of_event - datetime.fromtimestamp(now / 1000, timezone.utc)
 
 assert isinstance(missing, ErrorList)
@@ -94,6 +107,7 @@ seen = {
     "voucher": [published.status_code.value, listed[0].title],
     "removed": removed.status_code.value,
     "transaction": [reported.status_code.value, one.order_value, abs(age.total_seconds()) < 600],
+    "exact": [copy.ad_id, copy.order_value, round(copy.time_of_event.timestamp() * 1000), copy.epi],
     "claims": use_claims(client_of("CLAIM_PUBLISHER"), client_of("CLAIM_ADVERTISER")),
 }
 print(json.dumps(seen, ensure_ascii=False))
