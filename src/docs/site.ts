@@ -100,18 +100,6 @@ export class Site {
     return tag === undefined ? undefined : this.servicePage(tag);
   }
 
-  /** The paths of all pages. */
-  get paths(): readonly string[] {
-    const services = this.parts.document.tags.map(({ name }) => slugOf(name));
-    return [
-      '',
-      ...services,
-      ...Object.keys(GUIDES),
-      'errors',
-      ...[...this.meanings.keys()].map((code) => `errors/${code}`),
-    ];
-  }
-
   private startPage(): string {
     const { document, offered } = this.parts;
     const rows = document.tags.map(({ name, description }) => [
