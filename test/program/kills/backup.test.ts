@@ -1,13 +1,11 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { existsSync, statSync } from 'node:fs';
 import { cp, readdir, readFile, stat, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { openDeliveryLog, openLog } from '../../../src/engines/embedded/log/open-log';
 import { type RecordedEvent } from '../../../src/kernel/event';
 import { appendAtEnd, fill, newEvent } from '../../contracts/event-log/events';
-import { DIST } from '../../support/built';
 import { startEsdbServer } from '../../support/esdb-server';
+import { killedWhen } from '../../support/killed';
 import { type ProgramResult, removeFolder, runProgram, Server, temporaryFolder } from '../../support/server';
 import { eventsOf } from '../../support/temporary-log';
 
@@ -43,31 +41,12 @@ async function deliveriesIn(data: string, isMore = false): Promise<readonly Reco
   }
 }
 
-/**
- * Runs the program and kills it as soon as something is so, unless it has ended before; `meanwhile` happens first, while it
- * is stopped.
- */
-async function killed(
+const killed = (
   data: string,
   args: readonly string[],
   isSo: () => boolean,
   meanwhile?: () => Promise<void>,
-): Promise<string | null> {
-  const child = spawn(process.execPath, [join(DIST, 'src/main.js'), ...args], {
-    env: { PATH: process.env.PATH, DATA_DIR: at(data) },
-    stdio: 'ignore',
-  });
-  let done: Promise<void> | undefined;
-  const watch = setInterval(() => {
-    if (done !== undefined || !isSo()) return;
-    child.kill('SIGSTOP');
-    done = (meanwhile?.() ?? Promise.resolve()).finally(() => child.kill('SIGKILL'));
-  }, 1);
-  const [, signal] = (await once(child, 'exit')) as [number | null, string | null];
-  clearInterval(watch);
-  await done;
-  return signal;
-}
+): Promise<string | null> => killedWhen(args, { DATA_DIR: at(data) }, isSo, meanwhile);
 
 const own = ({ stream }: RecordedEvent): boolean => stream !== 'operator-actions';
 
