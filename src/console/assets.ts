@@ -86,12 +86,12 @@ follow();
 
 export const STYLE = `:root {
   color-scheme: light dark;
-  --ground: #ffffff; --raised: #f5f6f8; --text: #1c2128; --quiet: #5d6673; --line: #d9dee5; --accent: #1a5fb4;
+  --ground: #ffffff; --raised: #f5f6f8; --text: #1c2128; --quiet: #5d6673; --line: #d9dee5; --edge: #858f9d; --accent: #1a5fb4;
   --good: #1b6e3c; --bad: #b3261e; --waiting: #8a5a00;
 }
 @media (prefers-color-scheme: dark) {
   :root {
-    --ground: #14171b; --raised: #1d2127; --text: #e3e6ea; --quiet: #9aa3af; --line: #323843; --accent: #82b1f5;
+    --ground: #14171b; --raised: #1d2127; --text: #e3e6ea; --quiet: #9aa3af; --line: #323843; --edge: #6f7987; --accent: #82b1f5;
     --good: #6fcf97; --bad: #ff8a80; --waiting: #e3b341;
   }
 }
@@ -128,10 +128,11 @@ time { white-space: nowrap; }
 .links { display: flex; flex-wrap: wrap; gap: 0.25rem 1.25rem; margin-bottom: 0; }
 .fields { display: flex; flex-wrap: wrap; align-items: end; gap: 0.6rem 0.9rem; }
 .fields label { display: grid; gap: 0.15rem; color: var(--quiet); font-size: 0.85rem; }
+.asking label:not(.long) { flex: 1 1 7rem; max-width: 13rem; }
 .fields .long, .fields p, .login .fields label { flex-basis: 100%; margin: 0; }
 input, select, textarea, button, summary { font: inherit; color: var(--text); } input, select { height: 2.2rem; }
 input, select, textarea {
-  min-width: 0; width: 100%; padding: 0.35rem 0.5rem; background: var(--ground); border: 1px solid var(--line); border-radius: 4px;
+  min-width: 0; width: 100%; padding: 0.35rem 0.5rem; background: var(--ground); border: 1px solid var(--edge); border-radius: 4px;
 }
 textarea { font-family: ui-monospace, monospace; font-size: 0.9rem; resize: vertical; }
 button, summary {
@@ -150,7 +151,7 @@ table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nu
 th, td { padding: 0.4rem 0.75rem; text-align: left; vertical-align: top; border-bottom: 1px solid var(--line); }
 th { background: var(--raised); color: var(--quiet); font-weight: 600; font-size: 0.85rem; white-space: nowrap; }
 tr:last-child td { border-bottom: 0; } th.number, td.number { text-align: right; white-space: nowrap; }
-td > div { max-width: 24rem; overflow-wrap: break-word; } td > div:has(> a) { max-width: 14rem; } td:last-child > div { max-width: 32rem; overflow-wrap: anywhere; } .id { white-space: nowrap; }
+td > div { max-width: 24rem; overflow-wrap: break-word; } td > div:has(> a) { max-width: 14rem; } td:last-child > div { max-width: 32rem; overflow-wrap: anywhere; } td:last-child > div:has(> bdi:not(.id)) { min-width: 9rem; } .id { white-space: nowrap; }
 progress { width: 8rem; height: 0.6rem; accent-color: var(--accent); }
 dl { display: grid; grid-template-columns: repeat(auto-fill, minmax(12rem, 1fr)); gap: 0.75rem 1.5rem; margin: 0; }
 dt, figcaption { color: var(--quiet); font-size: 0.85rem; } dd { margin: 0; overflow-wrap: anywhere; }
@@ -170,12 +171,12 @@ figure { margin: 0 0 1rem; }
   nav h2 { display: none; } nav ul { display: flex; }
   nav a { padding: 0.5rem 0.75rem; white-space: nowrap; } nav a[aria-current] { box-shadow: inset 0 -3px var(--accent); }
   main { padding: 0.5rem 1rem 3rem; border: 0; }
-  .asking label { flex-basis: 100%; }
+  .asking label:not(.long) { flex-basis: 100%; max-width: none; }
   thead { display: none; }
   table, tbody, tr, td { display: block; }
   tr { padding: 0.5rem 0; border-bottom: 1px solid var(--line); } tr:last-child { border-bottom: 0; }
   td, td.number { display: grid; grid-template-columns: 7.5rem minmax(0, 1fr); gap: 0.5rem; padding: 0.15rem 0.75rem; border: 0; text-align: left; }
-  td > div { max-width: none; white-space: normal; overflow-wrap: anywhere; }
+  td > div, td:last-child > div { max-width: none; min-width: 0 !important; white-space: normal; overflow-wrap: anywhere; }
   dl { grid-template-columns: repeat(auto-fill, minmax(8.5rem, 1fr)); }
   td::before { content: attr(data-label); color: var(--quiet); font-size: 0.85rem; overflow-wrap: anywhere; }
   td details .fields { min-width: 0; }

@@ -328,7 +328,7 @@ async function done(action: PageAction, operator: Operator, posted: Asked): Prom
   const { method = 'POST', path, keys = [], body } = action;
   const sent = Object.fromEntries([...keys, 'reason'].map((name) => [name, posted[name]]));
   try {
-    await operator.change(method, path, { values: posted, keys: sent, body: body?.(posted) });
+    await operator.change(method, path, posted, sent, body?.(posted));
     return { tone: 'good', text: filled(action.done, posted) };
   } catch (error) {
     if (error instanceof Refused) return { tone: 'bad', text: error.message };

@@ -1,6 +1,6 @@
 import { type AnswerOf, type Kind } from '../wire/record/record';
 import * as ui from './content';
-import { type AnsweredOperation, type OperationKeys, type Operator } from './operator';
+import { type Answered, type SentKeys, type Operator } from './operator';
 
 /** Items on a page. */
 const SIZE = 100;
@@ -45,13 +45,13 @@ const PAGINGS = {
 interface ShownList<K extends Kind, Row> extends Pick<ui.ConsolePage, 'actions' | 'fields'> {
   /** `none` is shown without rows. */
   readonly page: readonly [name: string, title: string, caption: string, none: string];
-  readonly from: readonly [operation: AnsweredOperation<K>, path: string, paging: keyof typeof PAGINGS];
+  readonly from: readonly [operation: Answered<K>, path: string, paging: keyof typeof PAGINGS];
   /** Further keys. */
   readonly keys?: ui.Asked;
   readonly rows: (answer: AnswerOf<K>) => readonly Row[];
   readonly columns: ui.Columns<Row>;
   /** Shown before the table. */
-  readonly before?: (asked: ui.Asked) => ui.Body | undefined;
+  readonly before?: (asked: ui.Asked, rows: readonly Row[]) => ui.Body | undefined | false;
   readonly isLive?: true;
 }
 
@@ -67,11 +67,11 @@ export function listPage<K extends Kind, Row>(list: ShownList<K, Row>): ListPage
   const { fields = [], actions = {}, columns } = list;
   const paging: Paging = PAGINGS[paged];
   const read = async (operator: Operator, asked: ui.Asked, page: ui.Asked) => {
-    const keys = fields.map(({ name: key, isList }): readonly [string, OperationKeys[string]] => {
+    const keys = fields.map(({ name: key, isList }): readonly [string, SentKeys[string]] => {
       const value = asked[key];
       return [key, isList === true ? value?.split(',') : value];
     });
-    const sent: OperationKeys = { ...Object.fromEntries(keys), ...list.keys, ...page };
+    const sent: SentKeys = { ...Object.fromEntries(keys), ...list.keys, ...page };
     const { answer, ...found } = await operator.page(operation, path, sent);
     return { ...found, rows: list.rows(answer) };
   };
@@ -80,7 +80,7 @@ export function listPage<K extends Kind, Row>(list: ShownList<K, Row>): ListPage
     const next = paging.next(asked, found);
     return [
       found.total !== undefined && ui.facts({ Found: found.total }),
-      list.before?.(asked),
+      list.before?.(asked, found.rows),
       ui.table(found.rows, none, columns, asked),
       next !== undefined && ui.links(ui.linked('Next', name, { ...asked, ...next })),
     ];

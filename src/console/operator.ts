@@ -14,12 +14,10 @@ export class Refused extends Error {
   }
 }
 
-export type OperationKeys = Readonly<
-  Record<string, string | number | boolean | readonly string[] | undefined>
->;
+export type SentKeys = Readonly<Record<string, string | number | boolean | readonly string[] | undefined>>;
 
 /** An operation that answers something: the table of its answer is the type of what is read. */
-export interface AnsweredOperation<K extends Kind> {
+export interface Answered<K extends Kind> {
   readonly answer: Shape<K>;
 }
 
@@ -39,16 +37,12 @@ export class Operator {
   ) {}
 
   /** The answer of an operation. Raises `Refused`. */
-  async get<K extends Kind>(
-    operation: AnsweredOperation<K>,
-    path: string,
-    keys: OperationKeys = {},
-  ): Promise<AnswerOf<K>> {
+  async get<K extends Kind>(operation: Answered<K>, path: string, keys: SentKeys = {}): Promise<AnswerOf<K>> {
     return (await this.page(operation, path, keys)).answer;
   }
 
   /** The answer, of how many items it is a page, and the cursor of the next one. Raises `Refused`. */
-  async page<K extends Kind>(_operation: AnsweredOperation<K>, path: string, keys: OperationKeys = {}) {
+  async page<K extends Kind>(_operation: Answered<K>, path: string, keys: SentKeys = {}) {
     const { payload, headers } = await this.call('GET', path, keys);
     const { 'x-total-count': total, 'x-next-cursor': next } = headers;
     const answer = JSON.parse(payload) as AnswerOf<K>;
@@ -61,22 +55,14 @@ export class Operator {
   }
 
   /** The lines of an answer, each JSON. Raises `Refused`. */
-  async lines<Line>(path: string, keys: OperationKeys = {}): Promise<readonly Line[]> {
+  async lines<Line>(path: string, keys: SentKeys = {}): Promise<readonly Line[]> {
     const { payload } = await this.call('GET', path, keys);
     const lines = payload.split('\n').filter((line) => line !== '');
     return lines.map((line) => JSON.parse(line) as Line);
   }
 
   /** `values` are those of the path. Raises `Refused`. */
-  async change(
-    method: 'DELETE' | 'POST',
-    path: string,
-    {
-      values,
-      keys,
-      body,
-    }: { readonly values: OperationKeys; readonly keys: OperationKeys; readonly body?: object | undefined },
-  ): Promise<void> {
+  async change(method: 'DELETE' | 'POST', path: string, values: SentKeys, keys: SentKeys, body?: object) {
     await this.call(method, filled(path, values, segment), keys, body);
   }
 
@@ -94,7 +80,7 @@ export class Operator {
     return text;
   }
 
-  private async call(method: 'DELETE' | 'GET' | 'POST', path: string, keys: OperationKeys, body?: object) {
+  private async call(method: 'DELETE' | 'GET' | 'POST', path: string, keys: SentKeys, body?: object) {
     const type = body === undefined ? {} : { 'content-type': 'application/json; charset=utf-8' };
     const answer = await this.answered({
       payloadAsStream: true,
@@ -147,7 +133,7 @@ export const TOO_LARGE = 413;
 const PLACEHOLDER = /:([a-z]\w*)/gi;
 
 /** A path or text with values in place of `:name`. */
-export function filled(text: string, values: OperationKeys, written = (value: string) => value): string {
+export function filled(text: string, values: SentKeys, written = (value: string) => value): string {
   return text.replace(PLACEHOLDER, (_, name: string) => written(String(values[name] ?? '')));
 }
 
@@ -162,7 +148,7 @@ function segment(value: string): string {
 const encoded = (text: string): string => encodeURIComponent(text.toWellFormed());
 
 /** The path with its keys, in the notation of the API: `/ops/1.0/log;type=ProductListed;limit=3`. */
-function addressOf(path: string, keys: OperationKeys): string {
+function addressOf(path: string, keys: SentKeys): string {
   const inPath = new Set([...path.matchAll(PLACEHOLDER)].map(([, name]) => name));
   const written = Object.entries(keys).map(([name, value]) => {
     const values = [value ?? ''].flat().filter((one) => one !== '');

@@ -186,7 +186,7 @@ export function gridPiece(
 function cellPiece(cell: ui.Cell | ui.Form, frame: Frame): Piece {
   if (cell === undefined || cell === null || cell === '') return '–';
   if (typeof cell === 'boolean') return cell ? 'yes' : 'no';
-  if (typeof cell === 'number') return cell.toLocaleString('en', { maximumFractionDigits: 20 });
+  if (typeof cell === 'number') return cell.toLocaleString('en', Number.isInteger(cell) ? {} : DECIMALS);
   if (typeof cell === 'string') return textPiece(cell);
   if ('is' in cell) return formPiece(cell, frame);
   const { text, to, tone, share } = cell;
@@ -197,13 +197,20 @@ function cellPiece(cell: ui.Cell | ui.Form, frame: Frame): Piece {
   return [bar, to === undefined ? shown : markup`<a ${unbroken} href="${frame.base}/${to}">${shown}</a>`];
 }
 
-/** Shown to the second, UTC; dates too. */
-const TIME = /\b(\d{4}-\d\d-\d\d)(?:T(\d\d:\d\d:\d\d)(?:\.\d+)?(?:Z|\+0000))?/;
+/** Such as amounts: two digits at least. */
+const DECIMALS = { minimumFractionDigits: 2, maximumFractionDigits: 20 };
+
+/** Shown to the second, UTC; dates too; in JSON as it is. */
+const TIME = /(?<!["\w])(\d{4}-\d\d-\d\d)(?:T(\d\d:\d\d:\d\d)(?:\.\d+)?(?:Z|\+0000))?/;
+
+/** Characters that are not broken into lines. */
+const SHORT = 14;
 
 /** Other scripts keep their direction. */
 function textPiece(text: string): Piece {
   const [found, day, time = ''] = TIME.exec(text) ?? [];
-  if (found === undefined) return markup`<bdi>${text}</bdi>`;
+  if (found === undefined)
+    return markup`<bdi ${text.length <= SHORT && new Html('class="id"')}>${text}</bdi>`;
   const at = text.indexOf(found);
   const [before, after] = [text.slice(0, at), text.slice(at + found.length)];
   return markup`${before}<time datetime="${found}">${`${day} ${time}`.trim()}</time>${after !== '' && textPiece(after)}`;

@@ -112,7 +112,7 @@ async function withReadModel(
       conditionOf(
         'projected',
         checkpoint >= head,
-        `the read model ${name} is as of position ${checkpoint}, the log ends at ${head}`,
+        `the read model ${name} is as of position ${BigInt(checkpoint)}, the log ends at ${BigInt(head)}`,
         'wait; if it stays behind, /health/ready says why',
       ),
       conditionOf(

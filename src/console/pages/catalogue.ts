@@ -29,7 +29,7 @@ const SOURCES = '/ops/1.0/sources';
 const ABOUT_FEED = ['fid'] as const;
 
 const SOURCE_ACTIONS = {
-  set: ui.action('Have a feed fetched', SOURCES, [], 'Feed :feedId is fetched now, and every :every.', {
+  set: ui.action('Fetch a feed regularly', SOURCES, [], 'Feed :feedId is fetched now, and every :every.', {
     explains: 'The feed is replaced by the file: what it does not have is removed.',
     fields: [
       ...[ui.required('feedId', 'Feed'), ui.required('url', 'Address of the file')],

@@ -30,7 +30,7 @@ export const messages = listPage({
       ui.linked(shortened(receiverId, 8), 'receivers', { subscriptionId }),
     Attempts: ({ attempts, nextAttempt }) =>
       nextAttempt === undefined ? attempts : `${attempts}, again at ${nextAttempt}`,
-    'Last error': ({ lastError, lastStatus }) => lastError ?? lastStatus,
+    'Last answer': ({ lastError, lastStatus }) => lastError ?? lastStatus?.toString(),
   },
 });
 
@@ -127,8 +127,8 @@ function receiverState({
 const RECEIVER_COLUMNS: ui.Columns<ListedReceiver> = {
   Receiver: ({ receiverId }) => ui.linked(shortened(receiverId, 8), 'messages', { receiverId }),
   State: receiverState,
-  Messages: ({ delivered, dead, failed, attempts }) => ({
-    text: `${delivered} delivered, ${dead} dead; ${failed} of ${attempts} attempts failed`,
+  Messages: ({ delivered, dead, failed }) => ({
+    text: `${delivered} delivered${dead > 0 ? `, ${dead} dead` : ''}, ${failed} failures`,
     ...(dead > 0 ? { tone: 'bad' as const } : {}),
   }),
   Enable: ({ subscriptionId, receiverId }) =>
@@ -137,7 +137,7 @@ const RECEIVER_COLUMNS: ui.Columns<ListedReceiver> = {
 };
 
 export const receivers = listPage({
-  page: ['receivers', 'Receivers', 'Those that were used last first', 'Nothing was sent to anybody.'],
+  page: ['receivers', 'Receivers', 'Those that were used last first', 'No message was sent yet.'],
   from: [anyDeliveryApi.listAnyReceivers, '/ops/1.0/receivers', 'cursor'],
   isLive: true,
   actions: RECEIVER_ACTIONS,
@@ -166,6 +166,12 @@ export const subscriptions = listPage({
       ui.linked(subscriptionName, 'history', { kind: 'subscription', id }),
     ...RECEIVER_COLUMNS,
     Sends: ({ topic, filter, httpMethod, receiverUrl }) =>
-      `${topic}: ${ui.short(filter)}; ${httpMethod} ${receiverUrl}`,
+      `${topic} by ${filterText(filter)}; ${httpMethod} ${receiverUrl}`,
   },
 });
+
+/** `messageTypeIds 4, 6; programIds 101`. */
+function filterText(filter: object): string {
+  const lists = Object.entries(filter) as readonly (readonly [string, readonly unknown[]])[];
+  return lists.map(([name, ids]) => `${name} ${ids.join(', ')}`).join('; ');
+}

@@ -178,7 +178,7 @@ export const parked = listPage({
   isLive: true,
   fields: [ui.line('name', 'Read model, matcher, automations or directory')],
   rows: (all) => all,
-  before: ({ name }) => ui.form(PARKED_ACTIONS, 'retryAll', { name }),
+  before: ({ name }, all) => all.length > 0 && ui.form(PARKED_ACTIONS, 'retryAll', { name }),
   columns: {
     In: ({ name }) => ui.linked(name, 'parked', { name }),
     Id: ({ name: readModel, id, position }) =>
@@ -222,7 +222,7 @@ const PAST_ACTIONS = {
 };
 
 export const pasts = listPage({
-  page: ['as-of', 'As of', 'Read models as of a time', 'There are none.'],
+  page: ['as-of', 'As of', 'Read models as of a time', 'None: build them as of a time.'],
   from: [asOfOperations.listAsOf, PASTS, 'whole'],
   isLive: true,
   actions: PAST_ACTIONS,
@@ -241,7 +241,7 @@ export const pasts = listPage({
 });
 
 export const actions = listPage({
-  page: ['actions', 'Actions', 'What operators have done', 'Nothing.'],
+  page: ['actions', 'Actions', 'What operators have done', 'No operator has changed anything yet.'],
   from: [actionOperations.listActions, '/ops/1.0/actions', 'before'],
   fields: [ui.choice('action', 'Action', Object.keys(ACTIONS))],
   rows: (all) => all,
@@ -293,7 +293,7 @@ async function health(operator: Operator): Promise<ui.Bodies> {
     }),
     ui.table(
       parts.filter(([, reason]) => reason !== undefined),
-      'No part is in trouble.',
+      'All parts work.',
       { Part: ([part]) => part, 'What it waits for or suffers from': ([, reason]) => reason },
     ),
   ];

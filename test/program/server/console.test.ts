@@ -189,7 +189,9 @@ describe('The console (decisions X124)', () => {
     const context = await browser.newContext();
     const watching = await logIn(context);
     await watching.goto(address('as-of'));
-    await expect(watching.locator('#as-of').textContent()).resolves.toContain('There are none.');
+    await expect(watching.locator('#as-of').textContent()).resolves.toContain(
+      'None: build them as of a time.',
+    );
     const page = await context.newPage();
     await page.goto(address('as-of'));
     await act(page, 'Build another', {
