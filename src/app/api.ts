@@ -10,6 +10,7 @@ import { type RecordedEvent } from '../kernel/event';
 import { EngineUnavailable, type EventLog } from '../kernel/event-log';
 import { TokenUses } from '../network/token-uses';
 import { allowedBy, secretsOf } from '../operations/installation';
+import { Rebuilder } from '../operations/rebuild';
 import { type Metrics } from '../operations/rest/metrics.controller';
 import { answersHere, answersInProcesses } from '../operations/sql/remote';
 import { type Clock } from '../runtime/clock';
@@ -29,6 +30,7 @@ import { type BaseParts, openAll, raise } from './opened';
 import { atMostEvery, diskTrouble, readinessOf, type RoleTroubles } from './readiness';
 import { startExporter } from './threads/exporter';
 import { startLoader } from './threads/loader';
+import { startRebuilder } from './threads/rebuilder';
 
 interface ApiParts
   extends Pick<BaseParts, 'engines' | 'follower'>, Pick<AppParts, 'clock' | 'demoTokens' | 'visibleWithin'> {
@@ -75,6 +77,10 @@ export async function openApi(options: ApiParts): Promise<Api> {
     opened.push(() => loader.close());
     const exporter = threads ? startExporter(engines, report) : new Exporter(clock, store, follower);
     opened.push(() => exporter.end());
+    const rebuilder = threads
+      ? startRebuilder(engines, report)
+      : { rebuilding: new Rebuilder(engines), end: async () => undefined };
+    opened.push(() => rebuilder.end());
     const downloads = new RenderedFeeds(clock, exporter, join(dataDir, 'spool'), config.downloadSpace);
     opened.push(() => downloads.close());
     await downloads.clean();
@@ -134,6 +140,7 @@ export async function openApi(options: ApiParts): Promise<Api> {
             ...{ dataDir, log: eventLog, store, deliveries: engines.deliveries },
             directory: async () => follower.directory,
           }),
+      rebuilding: rebuilder.rebuilding,
       sources: new FeedSources({ ...known, book, addressProblem: (url) => addressProblem(url, allowed) }),
       subscriptions: {
         deliveries: engines.deliveries,
@@ -151,6 +158,7 @@ export async function openApi(options: ApiParts): Promise<Api> {
       await fetcher.stop();
       await transfers.close();
       await stopServing({ app, loader, downloads, exporter });
+      await rebuilder.end();
       await tokenUses.close();
       await counter.close();
       ending.abort();

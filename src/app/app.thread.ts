@@ -10,6 +10,7 @@ const THREADS: Readonly<Record<ThreadName, () => Promise<{ readonly run: OpenSer
   loader: () => import('./threads/loader.js'),
   notifier: () => import('./threads/notifier.js'),
   projector: () => import('./threads/projector.js'),
+  rebuilder: () => import('./threads/rebuilder.js'),
   replay: () => import('./threads/replay.js'),
   validator: () => import('./threads/validator.js'),
 };

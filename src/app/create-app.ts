@@ -25,6 +25,7 @@ import { ReadStore } from '../kernel/read-store';
 import { type Metrics } from '../operations/rest/metrics.controller';
 import { OperatorsModule, type Readiness } from '../operations/rest/operators.module';
 import { type AnswerSql } from '../operations/sql/remote';
+import { type Rebuilding } from '../operations/rebuild';
 import { operatorService } from '../operations/rest/operator-service';
 import { type ProductLoader } from '../services/products/load/load-feed';
 import { CountedFeeds, FeedStates } from '../services/products/feed.queries';
@@ -53,6 +54,7 @@ export interface AppParts {
   readonly metrics: Metrics;
   readonly tokenUses: TokenUses;
   readonly subscriptions: SubscriptionParts;
+  readonly rebuilding: Rebuilding;
   readonly sql: AnswerSql;
   readonly sources: FeedSources;
   /** Tokens that the documentation offers to everybody: those of a demonstration. */
@@ -111,6 +113,7 @@ class AppModule {
           config,
           leases: parts.leases,
           deliveries: parts.subscriptions.deliveries,
+          rebuilding: parts.rebuilding,
         }),
         DescribeModule,
         DocsModule.with(parts.demoTokens ?? []),

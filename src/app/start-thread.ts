@@ -8,7 +8,7 @@ import { startThread, type Thread, type ThreadData, type ThreadParts } from '../
  * `run` imports itself what only the thread needs.
  */
 export type ThreadName =
-  'automation' | 'exporter' | 'loader' | 'notifier' | 'projector' | 'replay' | 'validator';
+  'automation' | 'exporter' | 'loader' | 'notifier' | 'projector' | 'rebuilder' | 'replay' | 'validator';
 
 /** Starts a thread; needs compiled code. */
 export function startNamed<T extends object, Data extends ThreadData = object>(

@@ -1,6 +1,6 @@
 import { type MessagePort, type Transferable } from 'node:worker_threads';
 import { crash } from './failure-report';
-import { Fault, Faults } from '../kernel/fault';
+import { Fault, Faults, Refusal } from '../kernel/fault';
 import { EngineUnavailable, RevisionConflict, UnacceptableAppend } from '../kernel/event-log';
 import { QueryTooLong } from '../kernel/query';
 import { currentTrace, within } from './tracing';
@@ -52,6 +52,7 @@ interface SerializedError {
   readonly stack: string | undefined;
   readonly properties: Readonly<Record<string, unknown>>;
   readonly faults?: readonly SerializedError[];
+  readonly isRefusal?: true;
 }
 
 /** An asynchronous view of an object in another thread. */
@@ -246,7 +247,7 @@ function threadEnded(): EngineUnavailable {
   return new EngineUnavailable('the thread that answers has ended');
 }
 
-/** The classes that are restored on the other side; any other error arrives as a plain `Error`. */
+/** The classes that are restored on the other side; refusals are, and any other error arrives as a plain `Error`. */
 const ERRORS = {
   Fault,
   Faults,
@@ -265,11 +266,16 @@ function serialize(error: unknown): SerializedError {
   const { faults, ...properties } = Object.fromEntries(Object.entries(error)) as Record<string, unknown> & {
     faults?: readonly Error[];
   };
-  return { name, message, stack, properties, ...(faults && { faults: faults.map(serialize) }) };
+  return {
+    ...{ name, message, stack, properties },
+    ...(faults && { faults: faults.map(serialize) }),
+    ...(error instanceof Refusal && { isRefusal: true }),
+  };
 }
 
-function deserialize({ name, message, stack, properties, faults }: SerializedError): Error {
-  const known = Object.hasOwn(ERRORS, name) ? ERRORS[name as keyof typeof ERRORS] : Error;
+function deserialize({ name, message, stack, properties, faults, isRefusal }: SerializedError): Error {
+  const other = isRefusal === true ? Refusal : Error;
+  const known = Object.hasOwn(ERRORS, name) ? ERRORS[name as keyof typeof ERRORS] : other;
   const error = Object.create(known.prototype) as Error;
   const own = faults && { faults: faults.map(deserialize) };
   return Object.assign(error, properties, own, { name, message, stack });

@@ -11,6 +11,7 @@ import { ProjectionsController } from '../../src/operations/rest/projections.con
 import {
   lastVerification,
   type ProjectedEngines,
+  Rebuilder,
   rebuildProjections,
   swapProjections,
   verifyProjections,
@@ -353,7 +354,7 @@ describe('rebuilds over HTTP (decisions X117, X128)', () => {
   const keys = { name: ['vouchers'], reason: undefined, force: undefined, swap: undefined };
   const newController = (): ProjectionsController => {
     const { log, store, deliveries } = world;
-    const parts = { deliveries, notifyKeep: 1e9, rollbackWithin: 0 };
+    const parts = { deliveries, notifyKeep: 1e9, rollbackWithin: 0, rebuilding: new Rebuilder(world) };
     return new ProjectionsController(
       log,
       store,

@@ -2,9 +2,15 @@ import { once } from 'node:events';
 import { setImmediate as turn } from 'node:timers/promises';
 import { MessageChannel, type MessagePort } from 'node:worker_threads';
 import { EngineUnavailable } from '../../src/kernel/event-log';
+import { Refusal } from '../../src/kernel/fault';
 import { callsOver, type Remote, serveCalls } from '../../src/runtime/calls';
 
+class TooLate extends Refusal {}
+
 const METHODS = {
+  refuse: () => {
+    throw new TooLate('it is too late');
+  },
   double: (n: number) => 2 * n,
   unsendable: () => ({ compare: () => 0 }),
   failsUnsendably: () => {
@@ -55,6 +61,12 @@ describe('a call between threads', () => {
       message: 'out of range',
     });
     expect(await calls.double(4)).toBe(8);
+  });
+
+  test('that is refused arrives as a refusal, whose reason may be shown', async () => {
+    const refused = await calls.refuse().catch((error: unknown) => error);
+    expect(refused).toBeInstanceOf(Refusal);
+    expect(refused).toMatchObject({ name: 'TooLate', message: 'it is too late' });
   });
 
   test('whose arguments cannot be cloned fails, and leaves nothing pending', async () => {

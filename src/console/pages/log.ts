@@ -195,7 +195,7 @@ async function historyBodies(operator: Operator, asked: ui.Asked): Promise<ui.Bo
       ...ui.own('version', 'time'),
       Event: ({ event: type = 'difference', position }) =>
         position === undefined ? type : ui.linked(type, 'event', { position }),
-      ...ui.own('by'),
+      By: ({ by }) => by?.replaceAll(' ', '\u00a0'),
       Changes: ({ problem, changes }) => problem ?? changesText(changes),
     }),
     found.length > size && ui.links(ui.linked('Next', 'history', next)),

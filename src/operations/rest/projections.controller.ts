@@ -17,9 +17,8 @@ import {
   lastVerification,
   type ProjectedEngines,
   projectionsNamed,
-  rebuildProjections,
+  type Rebuilding,
   swapProjections,
-  verifyProjections,
 } from '../rebuild';
 import { OperatorActions } from './actions.controller';
 import { operatorFaults as fault, REASON, REQUIRED_REASON } from './operator-service';
@@ -31,10 +30,8 @@ export abstract class ProjectionParts {
   abstract readonly deliveries: ProjectedEngines['deliveries'];
   abstract readonly notifyKeep: Config['notifyKeep'];
   abstract readonly rollbackWithin: Config['rollbackWithin'];
+  abstract readonly rebuilding: Rebuilding;
 }
-
-/** Smaller than those of `affilog rebuild`: a server rebuilds beside requests. */
-const BATCH = 500;
 
 /** What is under way, and what waits. */
 const MOST_BEGUN = 10;
@@ -257,8 +254,8 @@ interface Verb {
 interface VerbOptions {
   readonly keepMs: number;
   readonly retainMs: number;
-  readonly batchSize: number;
   readonly signal: AbortSignal;
+  readonly rebuilding: Rebuilding;
 }
 
 const swapTo =
@@ -284,16 +281,16 @@ const VERBS = {
     action: 'rebuild',
     operation: projectionOperations.rebuildProjections,
     keys: rebuildKeys,
-    work: (engines, { name, force = false, swap = true }, options) =>
-      rebuildProjections(engines, name, { ...options, force, then: swap ? 'swap' : 'keep' }),
+    work: (_, { name, force = false, swap = true }, { rebuilding, keepMs, retainMs, signal }) =>
+      rebuilding.rebuild(name, { keepMs, retainMs, force, then: swap ? 'swap' : 'keep' }, signal),
     isLong: true,
   },
   verify: {
     action: 'projections verify',
     operation: projectionOperations.verifyProjections,
     keys: verifyKeys,
-    work: (engines, { name, sample: most }, options) =>
-      verifyProjections(engines, name, { ...options, most }),
+    work: (_, { name, sample: most }, { rebuilding, keepMs, signal }) =>
+      rebuilding.verify(name, { keepMs, most }, signal),
     isLong: true,
   },
   swap: {
@@ -361,8 +358,8 @@ export class ProjectionsController implements OnModuleDestroy {
   /** Executes a verb, which is recorded. */
   async act(name: keyof typeof VERBS, caller: Caller, asked: VerbKeys): Promise<Answer> {
     const { action, work, isLong }: Verb = VERBS[name];
-    const { notifyKeep: keepMs, rollbackWithin: retainMs } = this.parts;
-    const options = { keepMs, retainMs, signal: this.stop.signal, batchSize: BATCH };
+    const { notifyKeep: keepMs, rollbackWithin: retainMs, rebuilding } = this.parts;
+    const options = { keepMs, retainMs, signal: this.stop.signal, rebuilding };
     const recorded = (todo: ActionWork) => this.actions.of(caller, action, asked, todo);
     const todo = (engines: ProjectedEngines) => work(engines, asked, options);
     await (isLong === true ? this.begin(asked, recorded, todo) : recorded(todo));

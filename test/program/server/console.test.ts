@@ -1,5 +1,5 @@
 import { execFile, spawnSync } from 'node:child_process';
-import { existsSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -93,6 +93,13 @@ async function act(page: Page, name: string, fields: Readonly<Record<string, str
   await form.getByRole('button', { name }).click();
 }
 
+/** Of the threads of the server: rebuilds have a lower one (decisions X143). */
+function priorities(): readonly number[] {
+  const tasks = `/proc/${server.pid}/task`;
+  const statOf = (task: string) => readFileSync(`${tasks}/${task}/stat`, 'utf8').replace(/^.*\) /s, '');
+  return readdirSync(tasks).map((task) => Number(statOf(task).split(' ')[16]));
+}
+
 const status = async (page: Page): Promise<string | null> => await page.getByRole('status').textContent();
 
 describe.each(SCREENS)('The console in a browser, $name (decisions X124)', ({ viewport, colorScheme }) => {
@@ -170,6 +177,7 @@ describe('The console (decisions X124)', () => {
     await act(page, 'Rebuild');
     await page.locator('#state tbody tr', { hasText: 'kept' }).waitFor();
     expect(await generation()).not.toBe(before);
+    if (process.platform === 'linux') expect(priorities()).toContain(10);
     await act(page, 'Roll back', { Reason: 'a test' });
     expect(await status(page)).toBe('vouchers is rolled back.');
     await act(page, 'Compare with the log');
