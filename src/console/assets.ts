@@ -151,7 +151,7 @@ table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nu
 th, td { padding: 0.4rem 0.75rem; text-align: left; vertical-align: top; border-bottom: 1px solid var(--line); }
 th { background: var(--raised); color: var(--quiet); font-weight: 600; font-size: 0.85rem; white-space: nowrap; }
 tr:last-child td { border-bottom: 0; } th.number, td.number { text-align: right; white-space: nowrap; }
-td > div { max-width: 24rem; overflow-wrap: break-word; } td > div:has(> a) { max-width: 14rem; } td:last-child > div { max-width: 32rem; overflow-wrap: anywhere; } td:last-child > div:has(> bdi.long) { min-width: 9rem; } .id { white-space: nowrap; }
+td > div { max-width: 24rem; overflow-wrap: break-word; } td > div:has(> a) { max-width: 14rem; } td:last-child > div { max-width: 32rem; overflow-wrap: anywhere; } .id { white-space: nowrap; }
 progress { width: 8rem; height: 0.6rem; accent-color: var(--accent); }
 dl { display: grid; grid-template-columns: repeat(auto-fill, minmax(12rem, 1fr)); gap: 0.75rem 1.5rem; margin: 0; }
 dt, figcaption { color: var(--quiet); font-size: 0.85rem; } dd { margin: 0; overflow-wrap: anywhere; }
@@ -176,7 +176,7 @@ figure { margin: 0 0 1rem; }
   table, tbody, tr, td { display: block; }
   tr { padding: 0.5rem 0; border-bottom: 1px solid var(--line); } tr:last-child { border-bottom: 0; }
   td, td.number { display: grid; grid-template-columns: 7.5rem minmax(0, 1fr); gap: 0.5rem; padding: 0.15rem 0.75rem; border: 0; text-align: left; }
-  td > div, td:last-child > div { max-width: none; min-width: 0 !important; white-space: normal; overflow-wrap: anywhere; }
+  td > div { max-width: none; white-space: normal; overflow-wrap: anywhere; }
   dl { grid-template-columns: repeat(auto-fill, minmax(8.5rem, 1fr)); }
   td::before { content: attr(data-label); color: var(--quiet); font-size: 0.85rem; overflow-wrap: anywhere; }
   td details .fields { min-width: 0; }

@@ -203,14 +203,10 @@ const DECIMALS = { minimumFractionDigits: 2, maximumFractionDigits: 20 };
 /** Shown to the second, UTC; dates too; in JSON as it is. */
 const TIME = /(?<!["\w])(\d{4}-\d\d-\d\d)(?:T(\d\d:\d\d:\d\d)(?:\.\d+)?(?:Z|\+0000))?/;
 
-/** Characters for which the last column is wide. */
-const LONG = 14;
-
 /** Other scripts keep their direction. */
 function textPiece(text: string): Piece {
   const [found, day, time = ''] = TIME.exec(text) ?? [];
-  if (found === undefined)
-    return markup`<bdi ${text.length > LONG && new Html('class="long"')}>${text}</bdi>`;
+  if (found === undefined) return markup`<bdi>${text}</bdi>`;
   const at = text.indexOf(found);
   const [before, after] = [text.slice(0, at), text.slice(at + found.length)];
   return markup`${before}<time datetime="${found}">${`${day} ${time}`.trim()}</time>${after !== '' && textPiece(after)}`;
