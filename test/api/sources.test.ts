@@ -310,6 +310,50 @@ describe('the source of a feed (decisions P40)', () => {
     expect([(await listed())?.reason, await products()]).toEqual([undefined, 'efghijklmn']);
   });
 
+  it('is a Google Merchant feed, in XML or in TSV that is called so', async () => {
+    const facts = (id: string) => ({
+      ...{ id, title: 'Lamp', description: 'A, b, c, d, e, f, g', link: `https://shop.example/${id}` },
+      ...{ price: '9.50', image_link: 'https://shop.example/i.png', product_type: 'Over-Ear' },
+    });
+    const item = (id: string) =>
+      `<item>${Object.entries(facts(id))
+        .map(([name, value]) => `<g:${name}>${value}</g:${name}>`)
+        .join('')}</item>`;
+    const rss = `<rss xmlns:g="u"><channel>${'efghijklmn'.split('').map(item).join('')}</channel></rss>`;
+    answer = (_, response) => response.writeHead(200, { 'content-type': 'application/rss+xml' }).end(rss);
+    await set({ feedId: german, url: url(), every: '6h' });
+    await fetched();
+    expect([(await listed())?.reason, await products()]).toEqual([undefined, 'efghijklmn']);
+    // By its header alone it would have commas.
+    const head = `a,b,c,d,e,f,g,h\t${Object.keys(facts('')).join('\t')}`;
+    const lines = 'efghijklm'.split('').map((id) => `x\t${Object.values(facts(id)).join('\t')}`);
+    const file = [head, ...lines, ''].join('\n');
+    const called: readonly Readonly<Record<string, string>>[] = [
+      { 'content-type': 'text/tab-separated-values' },
+      { 'content-disposition': 'attachment; filename="feed.tsv"', 'content-type': 'text/plain' },
+    ];
+    for (const headers of called) {
+      answer = (_, response) => response.writeHead(200, headers).end(file);
+      await app.post(`/1.0/products/sources/fetch;fid=${german}`, { token });
+      await fetched();
+      expect([(await listed())?.reason, await products()]).toEqual([undefined, 'efghijklm']);
+    }
+    sends('efghijklmn');
+    await app.post(`/1.0/products/sources/fetch;fid=${german}`, { token });
+    await fetched();
+  });
+
+  it('is no longer fetched once it is removed while it is', async () => {
+    const hung = new Promise<void>((resolve) => (answer = () => resolve()));
+    await app.post(`/1.0/products/sources/fetch;fid=${german}`, { token });
+    const fetching = app.fetcher.fetchDue(never);
+    await hung;
+    expect((await app.delete(`/1.0/products/sources;fid=${german}`, { token })).statusCode).toBe(204);
+    await app.fetcher.fetchDue(never);
+    await fetching;
+    expect(await products()).toBe('efghijklmn');
+  });
+
   it('is gone when it is removed; the products are not', async () => {
     expect((await app.delete(`/1.0/products/sources;fid=${german}`, { token })).statusCode).toBe(204);
     expect((await app.delete(`/1.0/products/sources;fid=${german}`, { token })).statusCode).toBe(204);

@@ -40,7 +40,12 @@ export interface Validators {
 /** `unchanged`: it is still the file of the validators. The bytes are decompressed by whoever reads them. */
 export type Downloaded =
   | { readonly is: 'unchanged' }
-  | ({ readonly is: 'file'; readonly bytes: AsyncIterable<Buffer>; readonly type?: string } & Validators);
+  | ({
+      readonly is: 'file';
+      readonly bytes: AsyncIterable<Buffer>;
+      readonly type?: string;
+      readonly disposition?: string;
+    } & Validators);
 
 /** A file cannot be had. The message is for whoever has named the URL: it has no address, path or secret. */
 export class DownloadFailed extends NamedError {
@@ -139,13 +144,19 @@ function fileOf(headers: IncomingHttpHeaders, exchange: Transfer): Downloaded {
     exchange.end();
     throw new DownloadFailed('the content encoding is not gzip, which was asked for');
   }
-  const { etag, 'last-modified': lastModified, 'content-type': type } = headers;
+  const {
+    etag,
+    'last-modified': lastModified,
+    'content-type': type,
+    'content-disposition': disposition,
+  } = headers;
   return {
     is: 'file',
     bytes: exchange.bytes(),
     ...(isKept(etag) ? { etag } : {}),
     ...(isKept(lastModified) ? { lastModified } : {}),
     ...(type === undefined ? {} : { type }),
+    ...(disposition === undefined ? {} : { disposition }),
   };
 }
 

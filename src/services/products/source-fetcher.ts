@@ -22,6 +22,7 @@ import { type Clock } from '../../runtime/clock';
 import { Leader, Troubles } from '../../runtime/leader';
 import { LeaseHolder, SOURCES_LEASE } from '../../runtime/lease-holder';
 import { LOADS } from '../../runtime/metrics';
+import { type FileFormat, formatOfFile } from '../../wire/api/format';
 import { countProducts, isRefusal } from './commands';
 import { loadFeed, type ProductLoader } from './load/load-feed';
 import { type LoadResult } from './load/loader';
@@ -75,7 +76,10 @@ export class SourceFetcher {
   private readonly leader: Leader;
   private readonly troubles: Troubles;
   /** By feed. */
-  private readonly underWay = new Map<number, Promise<void>>();
+  private readonly underWay = new Map<
+    number,
+    { readonly work: Promise<void>; readonly gone: AbortController }
+  >();
   private readonly looks = new Map<number, SourceLook>();
   /** Feeds whose last look was read; monotonic times until which others are left alone after failures of ours. */
   private readonly known = new Set<number>();
@@ -109,7 +113,11 @@ export class SourceFetcher {
   /** Begins what is due, as far as there is room; resolves when that has ended. For whoever has the lease. */
   async fetchDue(signal: AbortSignal): Promise<void> {
     await this.begin(signal);
-    await Promise.all(this.underWay.values());
+    await this.ended();
+  }
+
+  private async ended(): Promise<void> {
+    await Promise.all([...this.underWay.values()].map(({ work }) => work));
   }
 
   private async lead(signal: AbortSignal): Promise<void> {
@@ -123,7 +131,7 @@ export class SourceFetcher {
         await this.parts.clock.pause(LOOK_MS, signal);
       }
     } finally {
-      await Promise.all(this.underWay.values());
+      await this.ended();
     }
   }
 
@@ -136,17 +144,19 @@ export class SourceFetcher {
       for (const feedId of unknown) this.known.add(feedId);
     }
     for (const feedId of this.known) if (!book.all.has(feedId)) this.forget(feedId);
+    for (const [feedId, { gone }] of this.underWay) if (!book.all.has(feedId)) gone.abort();
     for (const [feedId, source] of book.all) {
       if (signal.aborted || this.underWay.size >= AT_ONCE) return;
       const isFree = !this.underWay.has(feedId) && follower.directory.feed(feedId) !== undefined;
       if (!isFree || !this.isDue(feedId, source, clock)) continue;
-      const work = this.fetch(feedId, source, signal)
+      const gone = new AbortController();
+      const work = this.fetch(feedId, source, AbortSignal.any([signal, gone.signal]))
         .catch((error: unknown) => {
           this.postponed.set(feedId, clock.monotonic() + OURS_MS);
           this.troubles.add(`source of feed ${feedId}`, error);
         })
         .finally(() => this.underWay.delete(feedId));
-      this.underWay.set(feedId, work);
+      this.underWay.set(feedId, { work, gone });
     }
   }
 
@@ -206,7 +216,9 @@ export class SourceFetcher {
       if (file.is === 'unchanged') return { ...kept, outcome: unchanged(source) };
       const digest = createHash('sha256');
       const bytes = hashed(file.bytes, digest, known.digest);
-      const loaded = await this.load(feedId, source, bytes);
+      const { type, disposition } = file;
+      const named = formatOfFile({ type, disposition, name: new URL(source.url).pathname });
+      const loaded = await this.load(feedId, source, bytes, named);
       if (loaded.held !== undefined)
         return {
           ...validatorsOf(file),
@@ -233,6 +245,7 @@ export class SourceFetcher {
     feedId: number,
     { format, accepted = 0 }: FetchedSource,
     bytes: AsyncIterable<Buffer>,
+    named: FileFormat | undefined,
   ): Promise<LoadResult> {
     const { clock, log, loader, follower, most } = this.parts;
     const record = new FeedRefusals(clock, log).begin(feedId, 'replace', { fetched: true });
@@ -240,6 +253,7 @@ export class SourceFetcher {
       feedId,
       mode: 'replace',
       format: SOURCE_FORMATS.find((one) => one === format) ?? 'any',
+      rows: named === 'tsv' ? 'tsv' : undefined,
       directoryPosition: follower.position,
       source: { accepted },
     } as const;

@@ -23,6 +23,8 @@ export interface LoadRequest {
   readonly feedId: number;
   readonly mode: FeedImport['mode'];
   readonly format: FeedFormat;
+  /** What a body of any format has if it has rows; by default CSV. */
+  readonly rows?: 'tsv' | undefined;
   readonly columns?: ColumnOptions | undefined;
   /** Validation uses a directory at least as current as this. */
   readonly directoryPosition: Position;

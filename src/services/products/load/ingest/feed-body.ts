@@ -33,12 +33,17 @@ export interface FeedBody {
 
 export interface FeedDescription {
   readonly format: FeedFormat;
+  /** What `any` is if it has rows; by default CSV. */
+  readonly rows?: 'tsv' | undefined;
   readonly columns?: ColumnOptions | undefined;
   readonly terms: FeedTerms;
 }
 
 /** The products of a body go to `intake`. Raises `PF_430` for options that have no effect on the format. */
-export function feedBody({ format, columns = {}, terms }: FeedDescription, intake: ProductIntake): FeedBody {
+export function feedBody(
+  { format, rows, columns = {}, terms }: FeedDescription,
+  intake: ProductIntake,
+): FeedBody {
   switch (format) {
     case 'json':
     case 'xml':
@@ -52,7 +57,7 @@ export function feedBody({ format, columns = {}, terms }: FeedDescription, intak
     case 'tsv':
       return csvBody({ format, columns, terms }, intake);
     case 'any':
-      return anyBody({ columns, terms }, intake);
+      return anyBody({ rows, columns, terms }, intake);
   }
 }
 
@@ -106,7 +111,7 @@ function anyBody(description: Omit<FeedDescription, 'format'>, intake: ProductIn
         throw fault.noParsableContent('the body begins with too much white space');
       return undefined;
     }
-    const format = first === LESS ? 'xml' : first === BRACE ? 'json' : 'csv';
+    const format = first === LESS ? 'xml' : first === BRACE ? 'json' : (description.rows ?? 'csv');
     const body = feedBody({ ...description, format }, intake);
     // White space may precede JSON, but not an XML declaration.
     return { body, from: format === 'xml' ? begin.subarray(begin.indexOf(LESS)) : begin };
