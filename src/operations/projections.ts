@@ -7,8 +7,8 @@ import {
   type ProjectorNote,
   readNotes,
   readNotesOf,
-  removeNote,
-  writeNote,
+  removeNotes,
+  writeNotes,
 } from '../projector/notes';
 import { countParked } from '../projector/parked';
 import { type Projection } from '../projector/projection';
@@ -287,7 +287,8 @@ export async function pauseReadModels(
   const chosen = projectionsNamed(...names).map(({ collection }) => collection.name);
   const paused = await readNotes(store, 'paused', chosen);
   const others = chosen.filter((name) => !paused.has(name));
-  for (const name of others) await writeNote(store, 'paused', name, { since: clock.now().toISOString() });
+  const note = { since: clock.now().toISOString() };
+  await writeNotes(store, 'paused', new Map(others.map((name) => [name, note])));
   return others;
 }
 
@@ -298,6 +299,6 @@ export async function resumeReadModels(
 ): Promise<readonly string[]> {
   const chosen = projectionsNamed(...names).map(({ collection }) => collection.name);
   const paused = [...(await readNotes(store, 'paused', chosen)).keys()];
-  for (const name of paused) await removeNote(store, 'paused', name);
+  await removeNotes(store, 'paused', paused);
   return paused;
 }
