@@ -43,7 +43,7 @@ interface SendParts {
   readonly signal: AbortSignal;
 }
 
-export interface SentFault {
+interface SentFault {
   readonly code: string;
   readonly sourceProductId?: string;
   readonly message: string;

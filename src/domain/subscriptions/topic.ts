@@ -27,7 +27,7 @@ export interface Topic {
 }
 
 /** A list of a filter, beside the states. */
-export type FilterList = Exclude<keyof SubscriptionFilter, 'stateIds'>;
+type FilterList = Exclude<keyof SubscriptionFilter, 'stateIds'>;
 
 interface FilterValues {
   readonly description: string;

@@ -72,7 +72,7 @@ export type VoucherEvent =
   | VoucherTurn;
 
 /** By time alone, publishers begin to see it, or cease to; `unseen`: they never have, since nothing ran meanwhile. */
-export type VoucherTurn =
+type VoucherTurn =
   | { readonly type: 'VoucherShown'; readonly data: VoucherData & { readonly programId: number } }
   | {
       readonly type: 'VoucherHidden';
