@@ -121,7 +121,7 @@ function textOf(explanation: Explanation, { occurrence }: ExplainedEvent, topic:
     case 'deleted before':
       return `${explanation.is}, at ${explanation.at}`;
     case 'of no party':
-      return `it is no party of the ${topic.subject}: these are ${partiesText(occurrence)}`;
+      return `its organisation is no party of the ${topic.subject}: these are ${partiesText(occurrence)}`;
   }
 }
 

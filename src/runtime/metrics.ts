@@ -255,11 +255,11 @@ export const LOAD_SECONDS = new Histogram(
 const AUTOMATIONS: readonly string[] = [
   'ends of pending periods',
   'transactions of programs that are no longer paused',
+  'vouchers that time alone shows or hides',
   'claims that could not be validated',
   'automatic approvals of claims',
   'approved claims that become transactions',
   'posts of claims that were interrupted',
-  'vouchers that time alone shows or hides',
   'other',
 ];
 

@@ -37,6 +37,8 @@ const OTHERS = [
   ...['projections verification', 'server', 'documents'],
   // What it does is in the log already.
   'serve',
+  // It is an advertiser's client of the API.
+  'products import',
   // The log that they make is that of another one, event by event.
   ...['log copy', 'log import'],
 ];

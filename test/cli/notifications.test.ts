@@ -199,7 +199,7 @@ test('affilog notifications explain says why messages about a transaction were s
 
   const only = await notifications('explain', 'E-1_301_1', '--subscription', deals.id);
   expect(only.out).toContain(
-    `   subscription ${deals.id} of organisation 12: its organisation is no party of the transaction: these are 1, 11`,
+    `   subscription ${deals.id} of organisation 12: its organisation is no party of the transaction: these are organisations 1, 11`,
   );
   expect(only.out).not.toContain(nord.id);
   expect((await notifications('explain', transactionId, '--subscription', '7')).out).toContain(
