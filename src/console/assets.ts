@@ -151,7 +151,7 @@ table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nu
 th, td { padding: 0.4rem 0.75rem; text-align: left; vertical-align: top; border-bottom: 1px solid var(--line); }
 th { background: var(--raised); color: var(--quiet); font-weight: 600; font-size: 0.85rem; white-space: nowrap; }
 tr:last-child td { border-bottom: 0; } th.number, td.number { text-align: right; white-space: nowrap; }
-td > div { max-width: 24rem; overflow-wrap: break-word; } td > div:has(> a) { max-width: 14rem; } td:last-child > div { max-width: 32rem; overflow-wrap: anywhere; } .id { white-space: nowrap; }
+td > div { max-width: 24rem; overflow-wrap: break-word; } td > div:has(> a) { max-width: 14rem; } td:last-child > div { max-width: 32rem; overflow-wrap: anywhere; } td:last-child time { white-space: normal; } .id { white-space: nowrap; }
 progress { width: 8rem; height: 0.6rem; accent-color: var(--accent); }
 dl { display: grid; grid-template-columns: repeat(auto-fill, minmax(12rem, 1fr)); gap: 0.75rem 1.5rem; margin: 0; }
 dt, figcaption { color: var(--quiet); font-size: 0.85rem; } dd { margin: 0; overflow-wrap: anywhere; }

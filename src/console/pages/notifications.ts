@@ -28,9 +28,11 @@ export const messages = listPage({
     About: (one) => subjectOf(one),
     Receiver: ({ receiverId, subscriptionId }) =>
       ui.linked(shortened(receiverId, 8), 'receivers', { subscriptionId }),
-    Attempts: ({ attempts, nextAttempt }) =>
-      nextAttempt === undefined ? attempts : `${attempts}, again at ${nextAttempt}`,
-    'Last answer': ({ lastError, lastStatus }) => lastError ?? lastStatus?.toString(),
+    ...ui.own('attempts'),
+    'Last answer': ({ lastError, lastStatus, nextAttempt }) =>
+      [lastError ?? lastStatus, nextAttempt && `again at ${nextAttempt}`]
+        .filter((one) => one !== undefined)
+        .join(', '),
   },
 });
 
