@@ -10,6 +10,7 @@ COPY scripts scripts
 COPY src src
 COPY projections projections
 COPY bench bench
+COPY docs docs
 COPY test/support/esdb-writing test/support/esdb-writing
 # The folder that the link `dist` names.
 RUN npm run build && cp -rL dist /built && npm prune --omit=dev
@@ -20,7 +21,6 @@ COPY --from=build /app/package.json ./
 COPY --from=build /app/node_modules node_modules
 COPY --from=build /built dist
 COPY affilog ./
-COPY docs docs
 RUN mkdir /data && chown node:node /data
 ENV NODE_ENV=production HOST=0.0.0.0 PORT=3000 DATA_DIR=/data
 USER node

@@ -6,8 +6,10 @@ import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import {
   chmodSync,
+  copyFileSync,
   existsSync,
   lstatSync,
+  mkdirSync,
   readdirSync,
   readFileSync,
   readlinkSync,
@@ -33,12 +35,19 @@ const CONFIGURATION = [
   'node_modules/.package-lock.json',
 ];
 const PROGRAM = 'src/main.js';
+/** Texts that servers show: a build has its own, as of when it was made. */
+const TEXTS = 'docs';
 const PREFIX = '.dist-';
 /** Builds that stay: one that a running server was started from should be among them. */
 const RETAINED = 10;
 
 const pathOf = (name) => join(ROOT, name);
 const say = (text) => process.stderr.write(`build: ${text}\n`);
+
+function texts() {
+  const names = existsSync(pathOf(TEXTS)) ? readdirSync(pathOf(TEXTS)) : [];
+  return names.filter((name) => name.endsWith('.md')).map((name) => `${TEXTS}/${name}`);
+}
 
 function filesBelow(name) {
   const entries = readdirSync(pathOf(name), { withFileTypes: true });
@@ -52,7 +61,11 @@ function filesBelow(name) {
 function hashOfInputs() {
   const { include } = JSON.parse(readFileSync(pathOf(PROJECT), 'utf8'));
   const folders = include.filter((name) => existsSync(pathOf(name)));
-  const names = [...CONFIGURATION.filter((name) => existsSync(pathOf(name))), ...folders.flatMap(filesBelow)];
+  const names = [
+    ...CONFIGURATION.filter((name) => existsSync(pathOf(name))),
+    ...folders.flatMap(filesBelow),
+    ...texts(),
+  ];
   const hash = createHash('sha256');
   for (const name of names.sort()) {
     const content = readFileSync(pathOf(name));
@@ -65,6 +78,8 @@ function compile(folder) {
   const tsc = createRequire(import.meta.url).resolve('typescript/bin/tsc');
   const args = [tsc, '-p', PROJECT, '--outDir', folder];
   const { status } = spawnSync(process.execPath, args, { cwd: ROOT, stdio: ['ignore', 2, 2] });
+  mkdirSync(pathOf(`${folder}/${TEXTS}`), { recursive: true });
+  for (const name of texts()) copyFileSync(pathOf(name), pathOf(`${folder}/${name}`));
   return status === 0;
 }
 

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { documentText, gridPiece, type Html, markup, type Piece } from '../console/render';
 import { errorNamespace, type Service } from '../http/service';
@@ -26,7 +26,7 @@ export interface SiteParts {
   readonly offered: readonly OfferedToken[];
 }
 
-/** Guides, by their names: files of `docs/`, which the sources and the build are beside. */
+/** Guides, by their names: files of `docs/`, which a build has its own copy of. */
 const GUIDES = {
   requests: 'Requests',
   following: 'Keeping a copy',
@@ -34,9 +34,7 @@ const GUIDES = {
   decisions: 'Decisions',
 } as const;
 
-const FOLDER = ['../..', '../../..'].map((up) => join(__dirname, up, 'docs')).find(existsSync) ?? '';
-
-const guideText = (name: string): string => readFileSync(join(FOLDER, `${name}.md`), 'utf8');
+const guideText = (name: string): string => readFileSync(join(__dirname, '../../docs', `${name}.md`), 'utf8');
 
 /** What a code means in one of the tables that have it. */
 interface CodeMeaning {

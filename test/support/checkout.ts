@@ -8,6 +8,7 @@ const ROOT = join(DIST, '..');
 /** What a build is made of. */
 const SOURCES = [
   'scripts',
+  'docs',
   'src',
   'projections',
   'bench',
