@@ -100,6 +100,16 @@ describe('body messages', () => {
       ]);
     });
 
+    it('that is not exact', async () => {
+      expect(refusals(await postProducts(withPrice('70368744177664.01')))).toMatchObject([
+        {
+          message: expect.stringMatching(
+            /^products\[0\]: price: expected this amount as text, .*, got '70368744177664\.0/,
+          ) as string,
+        },
+      ]);
+    });
+
     it('in XML', async () => {
       const body =
         '<products version="3.0"><product sourceProductId="a"><name>a</name><description>a</description>' +

@@ -14,16 +14,23 @@ import {
 
 /**
  * A posted price in minor units, or undefined if malformed (Document 1, Limits; `docs/decisions.md#p25`): text with
- * no decimals or two and a dot, no sign, no exponent; or a JSON number with at most two decimals.
+ * no decimals or two and a dot, no sign, no exponent; or a JSON number with at most two decimals, unless another amount
+ * is the same number.
  */
 export function parsePrice(value: unknown): number | undefined {
   if (typeof value === 'number') {
-    const minor = Math.round(value * 100);
-    return value >= 0 && Number.isSafeInteger(minor) && minor / 100 === value ? minor : undefined;
+    const [minor, ...others] = pricesOf(value);
+    return value >= 0 && Number.isSafeInteger(minor) && others.length === 0 ? minor : undefined;
   }
   if (typeof value !== 'string' || !/^\d{1,15}(?:\.\d{2})?$/.test(value)) return undefined;
-  const minor = Math.round(Number(value) * 100);
+  const minor = Number(value.includes('.') ? value.replace('.', '') : `${value}00`);
   return Number.isSafeInteger(minor) ? minor : undefined;
+}
+
+/** The amounts, in minor units, that a number may be: from about 7e13 some are two. */
+function pricesOf(value: number): readonly number[] {
+  const near = Math.round(value * 100);
+  return [near - 1, near, near + 1].filter((minor) => minor / 100 === value);
 }
 
 const MAX_PRICE = Number.MAX_SAFE_INTEGER / 100;
@@ -37,8 +44,10 @@ export function formatPrice(minor: number): string {
 /** What messages say is expected in place of an unusable price. */
 function expectedPrice(value: unknown): string {
   const amount = typeof value === 'string' && /^\d+(?:\.\d{2})?$/.test(value) ? Number(value) : value;
-  return typeof amount === 'number' && amount > MAX_PRICE
-    ? `an amount of at most ${formatPrice(Number.MAX_SAFE_INTEGER)}`
+  if (typeof amount === 'number' && amount > MAX_PRICE)
+    return `an amount of at most ${formatPrice(Number.MAX_SAFE_INTEGER)}`;
+  return typeof value === 'number' && pricesOf(value).length > 1
+    ? 'this amount as text, since a JSON number of this size may be another one'
     : 'an amount without a sign, with no decimals or two and a dot, such as 12 or 12.50';
 }
 
