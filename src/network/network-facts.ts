@@ -133,7 +133,7 @@ class MergedNetwork {
         this.fault(
           program,
           `.events[${index}].commission.fixed`,
-          `${fixed}: expected ${expectedAmount(program.currency)}`,
+          `${fixed}: expected ${expectedAmount(program.currency, fixed)}`,
         );
     });
   }

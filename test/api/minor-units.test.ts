@@ -259,6 +259,9 @@ it('amounts of vouchers have the decimals of their currency, percentages any (de
   expect((await world.vouchers.post(posted(10.5, false))).body).toContain(
     'without decimals, as JPY has them',
   );
+  expect((await world.vouchers.post(posted(80_000_000_000_000, false))).body).toContain(
+    'expected an amount of at most 70368744177664',
+  );
   expect((await world.vouchers.post(posted(10, false))).statusCode).toBe(200);
   expect((await world.vouchers.post(posted(10.555, true))).statusCode).toBe(200);
 });

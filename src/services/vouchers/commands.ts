@@ -229,7 +229,7 @@ function checkAmount(
   const currency = directory.program(programId)?.currency;
   if (currency === undefined || discountAmount === undefined || isPercentage !== false) return;
   if (amountOf(discountAmount, currency) === undefined)
-    refusals.wrong('discountAmount', discountAmount, expectedAmount(currency));
+    refusals.wrong('discountAmount', discountAmount, expectedAmount(currency, discountAmount));
 }
 
 /** Document 2, Errors: 102 and 103; `docs/decisions.md#v5`, `#v18`. */

@@ -44,15 +44,21 @@ export function minorUnitOf(currency: string): number {
   return 10 ** (scaleOf(currency) - decimalsOf(currency));
 }
 
-/** A decimal number as an amount in memory; undefined if it has more decimals than the minor unit. */
+/** Up to this decimal number no two amounts of a currency are the same number: 70368744177664 with two decimals. */
+function largestOf(currency: string): number {
+  return 2 ** Math.floor(Math.log2(2 ** 53 / 10 ** scaleOf(currency)));
+}
+
+/** A decimal number as an amount in memory; undefined if it has more decimals than the minor unit, or is too large. */
 export function amountOf(decimal: number, currency: string): number | undefined {
+  if (decimal > largestOf(currency)) return undefined;
   const factor = 10 ** decimalsOf(currency);
   // Adding 0 makes -0 a 0.
   const units = Math.round(decimal * factor) + 0;
   return units / factor === decimal ? units * minorUnitOf(currency) : undefined;
 }
 
-/** Posted decimal numbers as amounts in memory; `refuse` gets those with more decimals than their currency. */
+/** Posted decimal numbers as amounts in memory; `refuse` gets those that `amountOf` does not accept. */
 export function amountsIn<Name extends string>(
   posted: { readonly [Each in Name]?: number | undefined },
   names: readonly Name[],
@@ -64,14 +70,16 @@ export function amountsIn<Name extends string>(
     const decimal = posted[name];
     if (decimal === undefined) continue;
     const amount = amountOf(decimal, currency);
-    if (amount === undefined) refuse(name, decimal, expectedAmount(currency));
+    if (amount === undefined) refuse(name, decimal, expectedAmount(currency, decimal));
     else amounts[name] = amount;
   }
   return amounts;
 }
 
-/** What `amountOf` accepts, for messages; without a currency, two decimals. */
-export function expectedAmount(currency: string): string {
+/** What `amountOf` accepts in place of a number, for messages; without a currency, two decimals. */
+export function expectedAmount(currency: string, found: number): string {
+  const largest = largestOf(currency);
+  if (found > largest) return `an amount of at most ${largest}`;
   const decimals = decimalsOf(currency);
   const most = decimals === 0 ? 'without decimals' : `with at most ${WORDS[decimals]} decimals`;
   const whose = currency === '' ? '' : ` as ${currency} has them,`;
