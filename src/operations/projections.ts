@@ -7,8 +7,8 @@ import {
   type ProjectorNote,
   readNotes,
   readNotesOf,
-  removeNotes,
-  writeNotes,
+  removeNote,
+  writeNote,
 } from '../projector/notes';
 import { countParked } from '../projector/parked';
 import { type Projection } from '../projector/projection';
@@ -287,8 +287,7 @@ export async function pauseReadModels(
   const chosen = projectionsNamed(...names).map(({ collection }) => collection.name);
   const paused = await readNotes(store, 'paused', chosen);
   const others = chosen.filter((name) => !paused.has(name));
-  const note = { since: clock.now().toISOString() };
-  await writeNotes(store, 'paused', new Map(others.map((name) => [name, note])));
+  for (const name of others) await writeNote(store, 'paused', name, { since: clock.now().toISOString() });
   return others;
 }
 
@@ -299,6 +298,6 @@ export async function resumeReadModels(
 ): Promise<readonly string[]> {
   const chosen = projectionsNamed(...names).map(({ collection }) => collection.name);
   const paused = [...(await readNotes(store, 'paused', chosen)).keys()];
-  await removeNotes(store, 'paused', paused);
+  for (const name of paused) await removeNote(store, 'paused', name);
   return paused;
 }

@@ -8,7 +8,7 @@ import { type ReadStore, targetOf } from '../kernel/read-store';
 import { defined } from '../kernel/without';
 import { dropAllAsOf } from '../projector/as-of';
 import { liveGenerations } from '../projector/generations';
-import { readNotes, removeNotes, type Verification, writeNote, writeNotes } from '../projector/notes';
+import { readNotes, removeNote, type Verification, writeNote } from '../projector/notes';
 import { isOfOtherLog, recordOrigin, refuseOtherLog } from '../projector/origin';
 import { DELIVERY_LOG, DOMAIN_LOG, type Projection, type Source } from '../projector/projection';
 import { discardBeside, rebuild, type RebuildParts, type Rebuilt } from '../projector/rebuild';
@@ -112,14 +112,14 @@ async function noting<Result>(
   try {
     const result = await work();
     const failures = await readNotes(store, 'failure', names);
-    await removeNotes(store, 'failure', [...failures.keys()]);
+    for (const name of failures.keys()) await removeNote(store, 'failure', name);
     return result;
   } catch (error) {
     if (isAbort(error)) throw error;
     const reason = error instanceof NamedError ? error.message : reasonOf(error);
     const note = { what, reason, at: SYSTEM_CLOCK.now().toISOString() };
     // The read store itself may have failed.
-    await writeNotes(store, 'failure', new Map(names.map((name) => [name, note]))).catch(() => undefined);
+    for (const name of names) await writeNote(store, 'failure', name, note).catch(() => undefined);
     throw error;
   }
 }

@@ -9,7 +9,7 @@ import {
 } from '../kernel/read-store';
 import { type Clock } from '../runtime/clock';
 import { LeaseHolder } from '../runtime/lease-holder';
-import { readNotes, readNotesOf, removeNotes, type Standby, writeNote } from './notes';
+import { readNotes, readNotesOf, removeNote, type Standby, writeNote } from './notes';
 import { forgetParked } from './parked';
 import { DOMAIN_LOG, type Projection, type Source } from './projection';
 
@@ -147,7 +147,7 @@ export async function dropGenerations(store: ReadStore, generations: readonly Ge
 /** Removes the notes of what was beside the live generation of a read model. */
 export async function forgetBeside(store: ReadStore, collection: string): Promise<void> {
   for (const kind of ['kept', 'ready', 'rebuild', 'failure'] as const)
-    await removeNotes(store, kind, [collection]);
+    await removeNote(store, kind, collection);
 }
 
 const SWEEP_MS = 60_000;
@@ -207,8 +207,7 @@ export class Sweeper {
       const abandoned = (await this.building()).filter((generation) => names.has(nameOf(generation)));
       await lease.renewDuring(async () => {
         await dropGenerations(this.store, abandoned);
-        const names = abandoned.map(({ collection }) => collection);
-        await removeNotes(this.store, 'rebuild', names);
+        for (const { collection } of abandoned) await removeNote(this.store, 'rebuild', collection);
       });
     } finally {
       await lease.release();
@@ -228,7 +227,7 @@ export class Sweeper {
           const all = standbysAmong(await store.generations(name), kind, note);
           await dropGenerations(store, all.filter(isOver));
           const [left] = all.filter((one) => !isOver(one));
-          if (left === undefined) await removeNotes(store, kind, [name]);
+          if (left === undefined) await removeNote(store, kind, name);
           else await writeNote(store, kind, name, { generation: left.number, until: left.until });
         });
       }

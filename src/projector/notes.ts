@@ -1,11 +1,5 @@
 import { type Found } from '../kernel/query';
-import {
-  createUnlessLive,
-  type CollectionSpec,
-  NoGeneration,
-  type ReadStore,
-  type Write,
-} from '../kernel/read-store';
+import { createUnlessLive, type CollectionSpec, NoGeneration, type ReadStore } from '../kernel/read-store';
 import { type Position, START } from '../kernel/event';
 import { type Pace } from './progress-meter';
 
@@ -151,21 +145,8 @@ export async function writeNote<K extends NoteKind>(
   name: string,
   note: Notes[K],
 ): Promise<void> {
-  await writeNotes(store, kind, new Map([[name, note]]));
-}
-
-/** Notes of a kind, by name, in one write. */
-export async function writeNotes<K extends NoteKind>(
-  store: ReadStore,
-  kind: K,
-  notes: ReadonlyMap<string, Notes[K]>,
-): Promise<void> {
-  if (notes.size === 0) return;
-  const writes = Array.from(notes, ([name, note]) => ({
-    version: START,
-    put: { id: idOf(kind, name), fields: {}, body: JSON.stringify(note) },
-  }));
-  const write = () => store.write(TARGET, writes);
+  const put = { id: idOf(kind, name), fields: {}, body: JSON.stringify(note) };
+  const write = () => store.write(TARGET, [{ version: START, put }]);
   await write().catch(async (error: unknown) => {
     if (!(error instanceof NoGeneration)) throw error;
     await createUnlessLive(store, COLLECTION);
@@ -173,12 +154,12 @@ export async function writeNotes<K extends NoteKind>(
   });
 }
 
-export async function removeNotes(store: ReadStore, kind: NoteKind, names: readonly string[]): Promise<void> {
-  if (names.length === 0) return;
-  const writes = names.map((name): Write => ({ version: START, remove: idOf(kind, name), forget: true }));
-  await store.write(TARGET, writes).catch((error: unknown) => {
-    if (!(error instanceof NoGeneration)) throw error;
-  });
+export async function removeNote(store: ReadStore, kind: NoteKind, name: string): Promise<void> {
+  await store
+    .write(TARGET, [{ version: START, remove: idOf(kind, name), forget: true }])
+    .catch((error: unknown) => {
+      if (!(error instanceof NoGeneration)) throw error;
+    });
 }
 
 /** Which of these read models are paused. */

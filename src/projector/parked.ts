@@ -72,13 +72,14 @@ export async function prepareParked(store: ReadStore): Promise<void> {
 
 /** The parked documents of one generation or of all, in no particular order. */
 export async function listParked(store: ReadStore, generation?: string): Promise<readonly Parked[]> {
-  const filter = generation === undefined ? EVERYTHING : inGeneration(generation);
   const found: Parked[] = [];
   await store.refresh(TARGET);
-  // Usually there are none; a scan takes several requests of a server.
-  if ((await store.count(TARGET, filter)) === 0) return found;
-  for await (const page of store.scan(TARGET, filter))
+  for await (const page of store.scan(
+    TARGET,
+    generation === undefined ? EVERYTHING : inGeneration(generation),
+  )) {
     found.push(...page.map(({ body }) => JSON.parse(body) as Parked));
+  }
   return found;
 }
 

@@ -5,7 +5,6 @@ import { EVERYTHING } from '../kernel/query';
 import { type Generation, NoGeneration, type ReadStore, targetOf } from '../kernel/read-store';
 import { defined } from '../kernel/without';
 import { type Clock } from '../runtime/clock';
-import { inParallel } from '../runtime/concurrency';
 import { LeaseHolder } from '../runtime/lease-holder';
 import { type Comparison, compareWithLive } from './compare';
 import { catchUp, fillGenerations, type OnBatch, Pacer } from './fill';
@@ -18,7 +17,7 @@ import {
   type SwappingParts,
   whileSwapping,
 } from './generations';
-import { readNotes, removeNotes, writeNote, writeNotes } from './notes';
+import { readNotes, removeNote, writeNote } from './notes';
 import { countParked, prepareParked, skippedEvents } from './parked';
 import {
   meanPace,
@@ -173,8 +172,6 @@ class Rebuild {
   private passes: readonly Pass[] = [];
   private notedAt = -Infinity;
   private generations: readonly Generation[] = [];
-  /** What a store does one after the other beside live generations, which are written meanwhile, and else at once. */
-  private atOnce = 1;
   /** By collection: documents are described with the directory of this position. */
   private readonly untils = new Map<string, Position>();
   /** By collection: how many events operators had excluded when it began. */
@@ -197,7 +194,6 @@ class Rebuild {
   async run(): Promise<readonly Rebuilt[]> {
     const { log, store, projections, parts } = this;
     const live = await liveGenerations(store, projections);
-    if (live.every((one) => one === undefined)) this.atOnce = projections.length;
     const paces = await readNotes(store, 'pace', this.names);
     this.estimate = new RebuildEstimate(
       parts.clock,
@@ -224,7 +220,7 @@ class Rebuild {
       (projection) => filled.find((one) => one.projection === projection) ?? [],
     );
     await this.enter('index');
-    await inParallel(projectors, this.atOnce, ({ generation }) => store.finish(generation));
+    for (const { generation } of projectors) await store.finish(generation);
     await this.enter('compare');
     const comparisons: (Comparison | undefined)[] = [];
     const counts = await Promise.all(
@@ -249,16 +245,12 @@ class Rebuild {
     if (parts.then !== 'drop') await this.refuseUnlessSound(projectors, comparisons);
     await this.enter('swap');
     if (parts.then !== 'drop') await this.catchUpWithHead(projectors);
-    await this.checkLease();
-    const complete = () =>
-      inParallel(projectors.entries(), this.atOnce, ([at, one]) => this.complete(one, comparisons[at]));
-    const { source } = this;
-    const isSwapped = (parts.then ?? 'swap') === 'swap';
-    const rebuilt = await (isSwapped ? whileSwapping(store, { ...parts, source }, complete) : complete());
-    await removeNotes(store, this.kind, this.names);
+    const rebuilt: Rebuilt[] = [];
+    for (const [at, projector] of projectors.entries())
+      rebuilt.push(await this.complete(projector, comparisons[at]));
     const { measured } = this.estimate;
     if (measured !== undefined && parts.sample === undefined)
-      await writeNotes(store, 'pace', new Map(this.names.map((name) => [name, measured])));
+      for (const name of this.names) await writeNote(store, 'pace', name, measured);
     return rebuilt;
   }
 
@@ -290,7 +282,9 @@ class Rebuild {
     const names = projections.map(({ collection }) => collection.name);
     const notes = await readNotes(store, 'rebuild', names);
     const ready = await readNotes(store, 'ready', names);
-    const prepared = await inParallel(projections.entries(), this.atOnce, async ([at, projection]) => {
+    const passes = new Map<Position, Pass>();
+    const generations: Generation[] = [];
+    for (const [at, projection] of projections.entries()) {
       const { name, version } = projection.collection;
       const building = (await store.generations(name)).filter(
         (one) => one.state === 'building' && one.number !== ready.get(name)?.generation,
@@ -312,20 +306,17 @@ class Rebuild {
       await dropGenerations(store, others);
       const generation = isContinued ? begun : await store.create(projection.collection);
       const until = isContinued ? note.until : end;
+      generations.push(generation);
       this.untils.set(name, until);
       const projector = await GenerationProjector.open(
         ...([log, store, projection, generation, parts.code, this.isSampled] as const),
       );
-      return { projector, until };
-    });
-    const passes = new Map<Position, Pass>();
-    for (const { projector, until } of prepared) {
       const pass = passes.get(until) ?? { until, position: until, projectors: [] };
       if (projector.checkpoint < pass.position) pass.position = projector.checkpoint;
       pass.projectors.push(projector);
       passes.set(until, pass);
     }
-    this.generations = prepared.map(({ projector }) => projector.generation);
+    this.generations = generations;
     this.passes = [...passes.values()];
     await this.note();
   }
@@ -369,10 +360,12 @@ class Rebuild {
     const { store, parts } = this;
     const { clock, then = 'swap', retainMs = RETAIN_MS } = parts;
     const { collection } = generation;
+    await this.checkLease();
     await store.refresh(targetOf(generation));
     const documents = await store.count(targetOf(generation), EVERYTHING);
     const bytes = await store.size(generation);
-    if (then === 'swap') await makeLive(store, generation, parts);
+    if (then === 'swap')
+      await whileSwapping(store, { ...parts, source: this.source }, () => makeLive(store, generation, parts));
     if (then === 'keep') {
       const before = (await readNotes(store, 'ready', [collection])).get(collection)?.generation;
       const until = new Date(clock.wall() + Math.max(retainMs, RETAIN_MS)).toISOString();
@@ -384,6 +377,7 @@ class Rebuild {
       );
     }
     if (then === 'drop') await dropGenerations(store, [generation]);
+    await removeNote(store, this.kind, collection);
     const state = then === 'swap' ? 'live' : 'building';
     return {
       ...{ generation: { ...generation, state }, documents, parked: parked.size, bytes },
@@ -428,24 +422,19 @@ class Rebuild {
     const { phase, events, total, rate, secondsLeft } = this.progress();
     const now = parts.clock.wall();
     this.notedAt = parts.clock.monotonic();
-    const common = {
-      ...{ owner: parts.owner, code: parts.code, phase, events, total, rate: Math.round(rate) },
-      end: new Date(now + 1000 * secondsLeft).toISOString(),
-      at: new Date(now).toISOString(),
-    };
-    const notes = this.generations.map(({ collection, number: generation }) => {
-      const until = this.untils.get(collection) ?? START;
-      return [
-        collection,
-        { ...common, generation, until, skipped: this.skipped.get(collection) ?? 0 },
-      ] as const;
-    });
-    await writeNotes(store, this.kind, new Map(notes));
+    for (const { collection, number: generation } of this.generations)
+      await writeNote(store, this.kind, collection, {
+        ...{ generation, owner: parts.owner, code: parts.code, phase },
+        until: this.untils.get(collection) ?? START,
+        ...{ events, total, rate: Math.round(rate), skipped: this.skipped.get(collection) ?? 0 },
+        end: new Date(now + 1000 * secondsLeft).toISOString(),
+        at: new Date(now).toISOString(),
+      });
   }
 
   /** It is not continued. */
   private async forget(): Promise<void> {
-    await removeNotes(this.store, this.kind, this.names);
+    for (const { collection } of this.generations) await removeNote(this.store, this.kind, collection);
   }
 }
 

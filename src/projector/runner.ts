@@ -2,7 +2,6 @@ import { type Position, type RecordedEvent, START } from '../kernel/event';
 import { EngineUnavailable, type EventLog } from '../kernel/event-log';
 import { type Generation, NoGeneration, type ReadStore } from '../kernel/read-store';
 import { type Clock } from '../runtime/clock';
-import { inParallel } from '../runtime/concurrency';
 import { Leader } from '../runtime/leader';
 import { LeaseHolder } from '../runtime/lease-holder';
 import { PROJECTED_EVENTS } from '../runtime/metrics';
@@ -146,7 +145,7 @@ export class Runner {
     await this.leader
       .leadWith(
         async (signal) => {
-          await untilOneEnds(signal, [
+          await inParallel(signal, [
             (own) => this.follow(main, own),
             ...(apart === undefined ? [] : [(own: AbortSignal) => this.followApart(apart, own)]),
           ]);
@@ -374,19 +373,19 @@ export class Runner {
     for (const [at, { collection }] of this.projections.entries())
       if (live[at] === undefined && !this.stopped.has(collection.name))
         throw new NoGeneration({ collection: collection.name });
-    const { log, store, parts } = this;
-    const opened = await inParallel(await this.followedNow(live), Infinity, async (generation) => {
+    const projectors: GenerationProjector[] = [];
+    for (const generation of await this.followedNow(live)) {
       const projection = this.projections.find(({ collection }) => collection.name === generation.collection);
-      if (projection === undefined) return [];
+      if (projection === undefined) continue;
+      const { log, store, parts } = this;
       try {
-        return [await GenerationProjector.open(log, store, projection, generation, parts.code)];
+        projectors.push(await GenerationProjector.open(log, store, projection, generation, parts.code));
       } catch (error) {
         // It was dropped a moment ago.
         if (!(error instanceof NoGeneration) || generation.state === 'live') throw error;
-        return [];
       }
-    });
-    return opened.flat();
+    }
+    return projectors;
   }
 }
 
@@ -396,7 +395,7 @@ function keyOf(generation: Generation): string {
 }
 
 /** Does all of this at once; when one ends, the others are ended. Raises the first failure. */
-async function untilOneEnds(
+async function inParallel(
   signal: AbortSignal,
   tasks: readonly ((signal: AbortSignal) => Promise<void>)[],
 ): Promise<void> {

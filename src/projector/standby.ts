@@ -10,7 +10,7 @@ import {
   type SwappingParts,
   whileSwapping,
 } from './generations';
-import { readNotes, removeNotes, writeNote } from './notes';
+import { readNotes, removeNote, writeNote } from './notes';
 import { countParked } from './parked';
 import { type Projection } from './projection';
 
@@ -60,7 +60,7 @@ export async function swapStandby(
       );
     await reachLive(log, store, projection, generation, parts);
     const swapped = await makeLive(store, generation, parts);
-    if (kind === 'ready') await removeNotes(store, 'ready', [name]);
+    if (kind === 'ready') await removeNote(store, 'ready', name);
     return swapped;
   });
 }
@@ -99,7 +99,7 @@ export async function makeLive(
     store,
     retired.filter((one) => one.number !== kept?.generation),
   );
-  if (kept === undefined) await removeNotes(store, 'kept', [collection]);
+  if (kept === undefined) await removeNote(store, 'kept', collection);
   else await writeNote(store, 'kept', collection, kept);
   return { collection, generation: number, ...(live === undefined ? {} : { replaced: live.number }) };
 }

@@ -1,6 +1,5 @@
 import { Client } from '@elastic/elasticsearch';
 import { openElasticsearch } from '../../src/engines/elasticsearch/open-store';
-import { EVERYTHING } from '../../src/kernel/query';
 import { type ReadStore } from '../../src/kernel/read-store';
 import { OFFERS } from '../contracts/read-store/documents';
 import { at, live } from '../contracts/read-store/subject';
@@ -48,27 +47,6 @@ test('concurrent writes of checkpoints share one request', async () => {
   expect(proxy.asked.slice(before).filter(({ path }) => path.includes('_bulk'))).toHaveLength(1);
   expect(await store.checkpoint(target)).toBe(at(2));
   expect(await store.checkpoint({ collection: others.name })).toBe(at(2));
-});
-
-test('concurrent refreshes share one request, and an index that does not exist fails its own only', async () => {
-  const others = { ...OFFERS, name: 'others' };
-  for (const spec of [OFFERS, others]) await live(store, spec);
-  const refresh = (...names: string[]) =>
-    Promise.allSettled(names.map((collection) => store.refresh({ collection })));
-  await refresh(OFFERS.name, others.name);
-  const before = proxy.asked.length;
-  expect(await refresh(OFFERS.name, others.name, OFFERS.name)).toMatchObject(
-    Array(3).fill({ status: 'fulfilled' }),
-  );
-  expect(proxy.asked.slice(before).map(({ path }) => path)).toEqual([expect.stringContaining('_refresh')]);
-  const remove = `${new URL(url).pathname.slice(1)}.${others.name}.*`;
-  const [index = ''] = Object.keys(await server.indices.get({ index: remove }));
-  await server.indices.delete({ index });
-  await store.write(target, [{ version: at(1), put: { id: 'a', fields: { feedId: 1 }, body: '' } }], at(1));
-  const [offers, missing] = await refresh(OFFERS.name, others.name);
-  expect(offers).toMatchObject({ status: 'fulfilled' });
-  expect(missing).toMatchObject({ status: 'rejected', reason: { name: 'NoGeneration' } });
-  expect(await store.count(target, EVERYTHING)).toBe(1);
 });
 
 test('an index that cannot be written fails its own checkpoint only', async () => {

@@ -48,7 +48,7 @@ export class Catalogue {
     await this.ask((client, options) =>
       client.indices.putSettings({ index, settings: { refresh_interval: '1s' } }, options),
     );
-    this.forget(collection);
+    this.cache.clear();
   }
 
   async swap({ collection, number }: Generation): Promise<void> {
@@ -61,7 +61,7 @@ export class Catalogue {
       { add: { index, alias: live } },
       { add: { index, alias: this.names.swapped(collection) } },
     ]);
-    this.forget(collection);
+    this.cache.clear();
   }
 
   async retire({ collection, number }: Generation): Promise<void> {
@@ -69,7 +69,7 @@ export class Catalogue {
     if (found?.state !== 'live') return;
     const index = this.names.index(collection, number);
     await this.change([{ remove: { index, alias: this.names.live(collection), must_exist: false } }]);
-    this.forget(collection);
+    this.cache.clear();
   }
 
   /** Removes its aliases unless it is live: no new query reaches it. `sweep` deletes the index when no query uses it. */
@@ -83,7 +83,7 @@ export class Catalogue {
       ...aliases.map((alias) => ({ remove: { index, alias, must_exist: false } })),
       { add: { index, alias: this.names.dropped(collection, this.now()) } },
     ]);
-    this.forget(collection);
+    this.cache.clear();
   }
 
   /** The number of the live generation; `connection` is that of a query. Raises `NoGeneration`. */
@@ -199,12 +199,6 @@ export class Catalogue {
       await this.ask((client, options) =>
         client.indices.delete({ index, ignore_unavailable: true }, options),
       );
-  }
-
-  /** Its states have changed. */
-  private forget(collection: string): void {
-    const own = this.names.all(collection).slice(0, -1);
-    for (const alias of this.cache.keys()) if (alias.startsWith(own)) this.cache.delete(alias);
   }
 
   private async change(actions: estypes.IndicesUpdateAliasesAction[]): Promise<void> {

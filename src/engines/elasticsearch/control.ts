@@ -218,37 +218,6 @@ export class Checkpoints {
   }
 }
 
-/** Indices per request: their names are in one line of HTTP, which may have 4,096 bytes. */
-const REFRESHED = 20;
-
-/** Refreshes indices, several in one request: whoever waits for a position refreshes all read models. */
-export class Refreshes {
-  private readonly shared = new SharedRequests((aliases: readonly string[], retryMs) =>
-    this.send(aliases, retryMs),
-  );
-
-  constructor(private readonly connection: ElasticConnection) {}
-
-  async ask({ alias, retryMs }: IndexContext): Promise<void> {
-    await this.shared.ask(alias, retryMs);
-  }
-
-  private async send(aliases: readonly string[], retryMs: number): Promise<readonly (undefined | Error)[]> {
-    const all = [...new Set(aliases)];
-    try {
-      for (let at = 0; at < all.length; at += REFRESHED) {
-        const index = all.slice(at, at + REFRESHED);
-        await this.connection.ask((client, options) => client.indices.refresh({ index }, options), retryMs);
-      }
-      return aliases.map(() => undefined);
-    } catch (error) {
-      if (!(error instanceof NoSuchIndex) || all.length === 1) throw error;
-      // It is not known which: each is refreshed alone.
-      return aliases.map(() => new Error('one of several indices does not exist'));
-    }
-  }
-}
-
 /** The failure of one of several items; raises that of a single one, unless its index does not exist. */
 function raisedAlone(failure: Error, items: readonly unknown[]): Error {
   if (failure instanceof NoSuchIndex || items.length > 1) return failure;

@@ -30,7 +30,7 @@ import {
 import { UnusableUrl } from '../../runtime/unavailable';
 import { Catalogue } from './catalogue';
 import { ElasticConnection, failureOf, type IndexContext, type Notices, type RetryTimes } from './connection';
-import { Checkpoints, Control, Refreshes, writeBatch } from './control';
+import { Checkpoints, Control, writeBatch } from './control';
 import { countGroups, groupPages, searchGroups } from './groups';
 import { foundOf, ID, type IndexLayout, type IndexTarget, nameOf, Names } from './layout';
 import { nextPageSize, queryOf, Snapshot, type SnapshotPage } from './query';
@@ -103,7 +103,6 @@ const FINISHED: TargetAccess = { mustBeFinished: true };
 /** A read store in Elasticsearch. Each generation is an index. */
 class ElasticsearchStore extends ReadStore {
   private readonly checkpoints: Checkpoints;
-  private readonly refreshes: Refreshes;
 
   constructor(
     private readonly connection: ElasticConnection,
@@ -113,7 +112,6 @@ class ElasticsearchStore extends ReadStore {
   ) {
     super();
     this.checkpoints = new Checkpoints(connection);
-    this.refreshes = new Refreshes(connection);
   }
 
   async create(spec: CollectionSpec): Promise<Generation> {
@@ -162,7 +160,9 @@ class ElasticsearchStore extends ReadStore {
   }
 
   async refresh(target: Target): Promise<void> {
-    await this.at(target, (context) => this.refreshes.ask(context));
+    await this.at(target, ({ alias, ask }) =>
+      ask((client, options) => client.indices.refresh({ index: alias }, options)),
+    );
   }
 
   async get(target: Target, ids: readonly string[], options: QueryOptions = {}): Promise<readonly Found[]> {
