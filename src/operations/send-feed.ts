@@ -9,6 +9,7 @@ import { type Progress, ProgressMeter } from '../projector/progress-meter';
 import { type Clock } from '../runtime/clock';
 import { isAbort } from '../runtime/unavailable';
 import { CONTENT_TYPES, formatOfFile, type FileFormat } from '../wire/api/format';
+import { beginningOf, isGzip } from '../wire/bytes';
 import { CommandError, UsageError } from './command-error';
 
 /** `google`: a Google Merchant feed, in XML or as rows. */
@@ -297,7 +298,6 @@ function broken(file: SourceFile, failure: string): Error {
   return new EngineUnavailable(failure);
 }
 
-const GZIP = Buffer.from([0x1f, 0x8b]);
 /** Bytes in which the first character is looked for. */
 const MOST_BEGINNING = 64 * 1024;
 
@@ -309,37 +309,15 @@ interface RecognisedFile {
 
 /** By its first character: `<` begins XML, `{` JSON, anything else rows, which are TSV if they are called so. */
 async function recognised(file: SourceFile, wanted: SentFormat | undefined): Promise<RecognisedFile> {
-  const chunks = file.bytes[Symbol.asyncIterator]();
-  let begin: Buffer = Buffer.alloc(0);
-  let first: string | undefined;
-  let isDone = false;
-  while (!isDone && first === undefined && begin.length < MOST_BEGINNING) {
-    const next = await chunks.next();
-    if (next.done === true) isDone = true;
-    else begin = begin.length === 0 ? next.value : Buffer.concat([begin, next.value]);
-    first = /[^\s\ufeff]/.exec(textOf(begin))?.[0];
-  }
-  async function* all(): AsyncGenerator<Buffer> {
-    try {
-      if (begin.length > 0) yield begin;
-      while (!isDone) {
-        const next = await chunks.next();
-        if (next.done === true) isDone = true;
-        else yield next.value;
-      }
-    } finally {
-      if (!isDone) await chunks.return?.();
-    }
-  }
+  const firstOf = (bytes: Buffer): string | undefined => /[^\s\ufeff]/.exec(textOf(bytes))?.[0];
+  const isEnough = (bytes: Buffer): boolean => firstOf(bytes) !== undefined || bytes.length >= MOST_BEGINNING;
+  const { begin, all } = await beginningOf(file.bytes, isEnough);
+  const first = firstOf(begin);
   const found = first === '<' ? 'xml' : first === '{' ? 'json' : file.named === 'tsv' ? 'tsv' : 'csv';
   if (wanted === 'google' && found === 'json')
     throw new CommandError('the source is JSON: expected a Google Merchant feed in XML, TSV or CSV');
   const format = wanted === undefined || wanted === 'google' ? found : wanted;
-  return { bytes: all(), format, isGzip: isGzip(begin) };
-}
-
-function isGzip(begin: Buffer): boolean {
-  return begin.subarray(0, GZIP.length).equals(GZIP);
+  return { bytes: all, format, isGzip: isGzip(begin) };
 }
 
 function textOf(begin: Buffer): string {

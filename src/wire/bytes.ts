@@ -118,3 +118,38 @@ export function indexIn(chunk: Buffer, byte: number, from: number): number {
   const at = near === chunk.length ? -1 : chunk.indexOf(byte, near);
   return at === -1 ? chunk.length : at;
 }
+
+/** What gzip begins with, and no format of feeds does. */
+const GZIP = Buffer.from([0x1f, 0x8b]);
+
+export function isGzip(begin: Buffer): boolean {
+  return begin.subarray(0, GZIP.length).equals(GZIP);
+}
+
+/** Looks at the first chunks of a stream, until they are enough or there are no more; `all` has them too. */
+export async function beginningOf(
+  bytes: AsyncIterable<Buffer>,
+  isEnough: (begin: Buffer) => boolean,
+): Promise<{ readonly begin: Buffer; readonly all: AsyncGenerator<Buffer, void> }> {
+  const chunks = bytes[Symbol.asyncIterator]();
+  let begin: Buffer = Buffer.alloc(0);
+  let isDone = false;
+  while (!isDone && !isEnough(begin)) {
+    const next = await chunks.next();
+    if (next.done === true) isDone = true;
+    else begin = begin.length === 0 ? next.value : Buffer.concat([begin, next.value]);
+  }
+  async function* all(): AsyncGenerator<Buffer, void> {
+    try {
+      if (begin.length > 0) yield begin;
+      while (!isDone) {
+        const next = await chunks.next();
+        if (next.done === true) isDone = true;
+        else yield next.value;
+      }
+    } finally {
+      if (!isDone) await chunks.return?.();
+    }
+  }
+  return { begin, all: all() };
+}

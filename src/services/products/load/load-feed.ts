@@ -4,6 +4,7 @@ import { productFaults as fault } from '../../../domain/products/feed';
 import { type BodyCost } from '../../../http/posted-body';
 import { type Remote } from '../../../runtime/calls';
 import { httpFaults } from '../../../wire/api/errors';
+import { beginningOf, isGzip } from '../../../wire/bytes';
 import { type Loader, type LoadRequest, type LoadResult } from './loader';
 
 export type ProductLoader = Remote<Loader>;
@@ -59,16 +60,20 @@ async function send(loader: ProductLoader, id: string, source: FeedSource): Prom
   for (const written of underWay) isUsed(await written);
 }
 
-/** The first bytes of gzip, which begin no other format. */
-const GZIP = Buffer.from([0x1f, 0x8b]);
+/** Bytes that tell gzip from other formats. */
+const MARK = 2;
 /** Bytes that are decompressed at a time. */
 const CHUNK = 64 * 1024;
 
 /** The bytes of a source, decompressed if they are gzip. Raises 413 beyond its limit, `PF_210` for damaged gzip. */
-async function* uncompressed({ bytes, most, isGzip = false }: FeedSource): AsyncGenerator<Buffer, void> {
-  const { isMarked, all } = await recognised(bytes);
-  if (!isMarked) {
-    if (isGzip) throw fault.noParsableContent('the body cannot be decompressed: expected gzip');
+async function* uncompressed({
+  bytes,
+  most,
+  isGzip: isDeclared = false,
+}: FeedSource): AsyncGenerator<Buffer, void> {
+  const { begin, all } = await beginningOf(bytes, ({ length }) => length >= MARK);
+  if (!isGzip(begin)) {
+    if (isDeclared) throw fault.noParsableContent('the body cannot be decompressed: expected gzip');
     yield* all;
     return;
   }
@@ -93,31 +98,4 @@ async function* uncompressed({ bytes, most, isGzip = false }: FeedSource): Async
 /** An error of zlib: its codes begin so. */
 function isDamage(error: unknown): error is Error {
   return typeof error === 'object' && error !== null && 'code' in error && /^Z_/.test(String(error.code));
-}
-
-/** All chunks of a source, and whether it begins as gzip does. */
-async function recognised(
-  bytes: AsyncIterable<Buffer>,
-): Promise<{ readonly isMarked: boolean; readonly all: AsyncGenerator<Buffer, void> }> {
-  const chunks = bytes[Symbol.asyncIterator]();
-  let begin: Buffer = Buffer.alloc(0);
-  let isDone = false;
-  while (!isDone && begin.length < GZIP.length) {
-    const next = await chunks.next();
-    if (next.done === true) isDone = true;
-    else begin = begin.length === 0 ? next.value : Buffer.concat([begin, next.value]);
-  }
-  async function* all(): AsyncGenerator<Buffer, void> {
-    try {
-      if (begin.length > 0) yield begin;
-      while (!isDone) {
-        const next = await chunks.next();
-        if (next.done === true) isDone = true;
-        else yield next.value;
-      }
-    } finally {
-      if (!isDone) await chunks.return?.();
-    }
-  }
-  return { isMarked: begin.subarray(0, GZIP.length).equals(GZIP), all: all() };
 }
