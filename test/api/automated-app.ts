@@ -17,13 +17,18 @@ const [shop] = NETWORK.programs;
 
 export type Program = NonNullable<NetworkFile['programs']>[number];
 
-/** An application with a clock that the test sets, and automations that run when the test says so. */
+/**
+ * An application with a clock that the test sets, and automations that run when the test says so. Tests of a file share it: each has the
+ * network as it was at first, and begins when the last one has ended.
+ */
 export class AutomatedApp {
   wall = AT;
   monotonic = 5_000;
+  /** When the test began. */
+  began = AT;
   /** What runners have reported. */
-  readonly reports: string[] = [];
-  readonly runner: AutomationRunner;
+  reports: string[] = [];
+  runner: AutomationRunner;
   private readonly runners: AutomationRunner[] = [];
   /**
    * With the clock of the test, whatever the log is: those in EventStoreDB measure time themselves
@@ -37,7 +42,25 @@ export class AutomatedApp {
   }
 
   static async start(): Promise<AutomatedApp> {
-    return new AutomatedApp(await TestApp.start({ network: NETWORK, now: () => new Date(AT) }));
+    let now = (): number => AT;
+    const started = new AutomatedApp(await TestApp.start({ network: NETWORK, now: () => new Date(now()) }));
+    now = () => started.wall;
+    return started;
+  }
+
+  /** Call it before each test. */
+  async begin(): Promise<void> {
+    await this.end();
+    this.began = this.wall;
+    this.reports = [];
+    // What a file does not name stays as it is.
+    const programs = NETWORK.programs.map((one) => ({ status: 'active', invoicesPaid: false, ...one }));
+    await this.app.import({ ...NETWORK, programs }, { prune: true });
+    this.runner = this.newRunner();
+  }
+
+  private async end(): Promise<void> {
+    for (const runner of this.runners.splice(0)) await runner.stop();
   }
 
   /** Like one of another process. */
@@ -91,7 +114,7 @@ export class AutomatedApp {
   }
 
   async close(): Promise<void> {
-    for (const runner of this.runners) await runner.stop();
+    await this.end();
     await this.leases.close();
     await this.app.close();
   }

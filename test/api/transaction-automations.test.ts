@@ -9,13 +9,14 @@ import { type TransactionFacts } from '../../src/domain/transactions/transaction
 import { overrideLog } from '../support/temporary-log';
 import { report, sale } from '../support/transactions';
 import { transactionAutomations } from '../../src/processes/automations';
-import { AT, AutomatedApp, DAY, MINUTE, NETWORK } from './automated-app';
+import { AutomatedApp, DAY, MINUTE, NETWORK } from './automated-app';
 
 let world: AutomatedApp;
-beforeEach(async () => {
+beforeAll(async () => {
   world = await AutomatedApp.start();
 });
-afterEach(() => world.close());
+beforeEach(() => world.begin());
+afterAll(() => world.close());
 
 const EVENTS = NETWORK.programs[0]?.events ?? [];
 
@@ -28,7 +29,7 @@ describe('The end of a pending period', () => {
     world.pass(1);
     await world.automate();
     expect(await world.journey(id)).toEqual(['Tracked', 'BecamePending', 'PendingApproved']);
-    const end = new Date(AT + 14 * DAY).toISOString();
+    const end = new Date(world.began + 14 * DAY).toISOString();
     expect(await world.last(id)).toMatchObject({
       at: end,
       autoApproveDate: end,
@@ -43,7 +44,7 @@ describe('The end of a pending period', () => {
     world.pass(14 * DAY);
     await world.automate();
     expect(await world.journey(id)).toEqual(['Tracked', 'BecamePending', 'Deleted']);
-    const end = new Date(AT + 14 * DAY).toISOString();
+    const end = new Date(world.began + 14 * DAY).toISOString();
     expect(await world.last(id)).toMatchObject({ autoDenyDate: end, deniedReasonId: 4 });
   });
 
@@ -112,7 +113,9 @@ describe('Transactions of a paused program', () => {
     await world.program({ status: 'active' });
     await world.automate();
     expect(await world.journey(id)).toEqual(['Tracked', 'Paused', 'BecamePending']);
-    expect(await world.last(id)).toMatchObject({ autoApproveDate: new Date(AT + 15 * DAY).toISOString() });
+    expect(await world.last(id)).toMatchObject({
+      autoApproveDate: new Date(world.began + 15 * DAY).toISOString(),
+    });
     world.pass(14 * DAY);
     await world.automate();
     expect((await world.journey(id)).at(-1)).toBe('PendingApproved');

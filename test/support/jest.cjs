@@ -7,6 +7,7 @@ exports.run = {
   // Ends a test that hangs. Those that take longer at the usual size have a limit of their own; at other sizes many do.
   testTimeout: process.env.TEST_SIZE === undefined ? 120_000 : 1_200_000,
   maxWorkers: 2,
+  testSequencer: join(__dirname, 'slow-first.cjs'),
   // gRPC keeps what a client of EventStoreDB leaves in memory for half an hour, with the test file around it.
   workerIdleMemoryLimit: '1GB',
 };
