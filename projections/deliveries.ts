@@ -55,7 +55,7 @@ type DeliveryChange = Extract<
 
 /** The state of each message (`docs/decisions.md#n14`); what is sent is read from the delivery log. */
 export const deliveries: Projection<StoredDelivery, DeliveryChange> = {
-  collection: { name: 'deliveries', version: 6, fields: FIELDS, sorts: ['at'] },
+  collection: { name: 'deliveries', version: 7, fields: FIELDS, sorts: ['at'] },
   streams: [MATCHED, 'partition-'],
   acrossStreams: true,
   handles: ['MessageDue', 'RedeliveryDue', 'MessageAttempted'],
@@ -71,9 +71,8 @@ export const deliveries: Projection<StoredDelivery, DeliveryChange> = {
       }
       case 'RedeliveryDue': {
         const { at: redelivery, cancelledBefore } = event.data;
-        return (
-          before && { ...without(before, 'cancelledBefore'), redelivery, ...defined({ cancelledBefore }) }
-        );
+        const asked = { redelivery, redeliveryDue: event.revision, ...defined({ cancelledBefore }) };
+        return before && { ...without(before, 'cancelledBefore'), ...asked };
       }
       case 'MessageAttempted':
         // Its message has expired.
@@ -86,6 +85,9 @@ export const deliveries: Projection<StoredDelivery, DeliveryChange> = {
 function afterOutcome(before: StoredDelivery, outcome: Outcome): StoredDelivery {
   const { next, at, attempt, error } = outcome;
   const isManual = outcome.isManual === true;
+  const { redelivery: due = Infinity } = outcome;
+  // What becomes of those that were asked for before the last one leaves that asked for.
+  const isLast = isManual && due >= (before.redeliveryDue ?? 0);
   const ended = attempt === undefined ? [] : [attemptOf(outcome)];
   const after = {
     ...factsOf(before),
@@ -94,9 +96,10 @@ function afterOutcome(before: StoredDelivery, outcome: Outcome): StoredDelivery 
     changed: at,
     ...defined({
       rendered: attempt === undefined ? before.rendered : outcome.rendered,
-      redelivery: isManual ? undefined : before.redelivery,
-      cancelledBefore: isManual ? undefined : before.cancelledBefore,
-      redelivered: isManual ? (before.redelivery ?? before.redelivered) : before.redelivered,
+      redelivery: isLast ? undefined : before.redelivery,
+      redeliveryDue: isLast ? undefined : before.redeliveryDue,
+      cancelledBefore: isLast ? undefined : before.cancelledBefore,
+      redelivered: isLast ? (before.redelivery ?? before.redelivered) : before.redelivered,
     }),
   };
   // A redelivery is one attempt in addition to the schedule: unless it succeeds, everything else stays as it is. If it

@@ -10,7 +10,7 @@ import { type RecordedEvent } from '../kernel/event';
 import { EngineUnavailable, type EventLog } from '../kernel/event-log';
 import { TokenUses } from '../network/token-uses';
 import { allowedBy, secretsOf } from '../operations/installation';
-import { Rebuilder } from '../operations/rebuild';
+import { Rebuilder } from '../operations/projections';
 import { type Metrics } from '../operations/rest/metrics.controller';
 import { answersHere, answersInProcesses } from '../operations/sql/remote';
 import { type Clock } from '../runtime/clock';
@@ -79,7 +79,7 @@ export async function openApi(options: ApiParts): Promise<Api> {
     opened.push(() => exporter.end());
     const rebuilder = threads
       ? startRebuilder(engines, report)
-      : { rebuilding: new Rebuilder(engines), end: async () => undefined };
+      : { rebuilding: new Rebuilder(engines, clock), end: async () => undefined };
     opened.push(() => rebuilder.end());
     const downloads = new RenderedFeeds(clock, exporter, join(dataDir, 'spool'), config.downloadSpace);
     opened.push(() => downloads.close());

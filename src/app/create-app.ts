@@ -25,7 +25,7 @@ import { ReadStore } from '../kernel/read-store';
 import { type Metrics } from '../operations/rest/metrics.controller';
 import { OperatorsModule, type Readiness } from '../operations/rest/operators.module';
 import { type AnswerSql } from '../operations/sql/remote';
-import { type Rebuilding } from '../operations/rebuild';
+import { type Rebuilding } from '../operations/projections';
 import { operatorService } from '../operations/rest/operator-service';
 import { type ProductLoader } from '../services/products/load/load-feed';
 import { CountedFeeds, FeedStates } from '../services/products/feed.queries';

@@ -1,4 +1,5 @@
 import { type Command, Option } from 'commander';
+import { numberOf } from '../kernel/event';
 import { CommandError } from '../operations/command-error';
 import { type RangeTexts } from '../operations/log-events';
 import { secretValue } from '../settings/settings';
@@ -60,7 +61,7 @@ export function addLog(affilog: Command, parts: CliParts): void {
         const { events, files, range } = await withProgress(parts, (shown) =>
           exportLog(engines.log, folder, { ...options, ...shown }),
         );
-        const { upTo } = range;
+        const upTo = numberOf(range.upTo);
         stdout.write(
           wasComplete
             ? `${folder} was complete: ${events} events up to position ${upTo}. Export what was appended since to ` +
@@ -116,7 +117,7 @@ export function addLog(affilog: Command, parts: CliParts): void {
         const { checkLog } = await import('../operations/inspect-log.js');
         const { events, problems } = await checkLog(all, { signal: stopSignal() });
         await printList(parts, flags, problems, ({ type, problem, events: count, position, stream, id }) =>
-          [type, problem, `${count} events`, `first at ${position}`, stream, id].join('\t'),
+          [type, problem, `${count} events`, `first at ${numberOf(position)}`, stream, id].join('\t'),
         );
         if (problems.length > 0) throw new CommandError(`${problems.length} problems in ${events} events`);
         if (flags.json !== true) stdout.write(`${events} events, no problems\n`);
@@ -170,7 +171,7 @@ export function addBackup(affilog: Command, parts: CliParts): void {
         stdout.write(
           json
             ? `${JSON.stringify(done)}\n`
-            : `${events} events up to position ${position}, ${added} of them new; ` +
+            : `${events} events up to position ${numberOf(position)}, ${added} of them new; ` +
                 `${hasDeliveries ? 'with' : 'without'} the delivery log, ${hasKey ? 'with' : 'without'} the key\n`,
         );
       });

@@ -1,4 +1,5 @@
 import { type Command } from 'commander';
+import { numberOf } from '../kernel/event';
 import { sizeText } from '../kernel/text';
 import { type Engines } from '../engines/open';
 import { type ReadModelState } from '../operations/projections';
@@ -210,7 +211,7 @@ async function buildAsOf(
     const models = await documentsOf(engines.store, built);
     return [
       ...models.map(({ name, documents }) => `${name}: ${documents} documents as of ${built.time}`),
-      `${as} is as of position ${built.position}, and dropped after ${built.expires}`,
+      `${as} is as of position ${numberOf(built.position)}, and dropped after ${built.expires}`,
     ];
   });
 }
@@ -260,7 +261,7 @@ function linesOf(one: Verified): readonly string[] {
   const all = one.live === undefined ? 'there is no live one to compare with' : `${differing} differ`;
   const some = sample === 1 ? '' : `a sample of 1 in ${sample}: `;
   const failed = parked === 0 ? '' : `, ${parked} could not be folded`;
-  const line = `${name}: ${some}${documents} documents (${sizeText(bytes)}), ${all}${failed}, as of position ${position}`;
+  const line = `${name}: ${some}${documents} documents (${sizeText(bytes)}), ${all}${failed}, as of position ${numberOf(position)}`;
   return [
     line,
     ...differences.flatMap(({ id, fields, live, rebuilt }) => [
@@ -297,7 +298,8 @@ function rowOf(one: ReadModelState): readonly string[] {
   const generation = one.generation === undefined ? '-' : String(one.generation);
   const ends = one.end ?? '-';
   const rest = [String(Math.round(one.rate)), ends, sizeText(one.bytes), String(one.parked)];
-  return [one.name, one.state, generation, one.position ?? '-', lag, ...rest];
+  const position = one.position === undefined ? '-' : String(numberOf(one.position));
+  return [one.name, one.state, generation, position, lag, ...rest];
 }
 
 function remarksOn({ reason, rebuild: built, failure, generations }: ReadModelState): readonly string[] {

@@ -3,6 +3,7 @@ import { version } from '../../package.json';
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
 import { type Role, ROLES, serve } from '../app/serve';
 import { type ReceiverOptions } from '../operations/receiver';
+import { numberOf } from '../kernel/event';
 import { codeOf } from '../kernel/unknown';
 import { without } from '../kernel/without';
 import { SYSTEM_CLOCK } from '../runtime/clock';
@@ -203,7 +204,7 @@ function addAsOf(affilog: Command, parts: CliParts): void {
         );
         await printList(parts, flags, all, ({ name, time, position, expires, complete }) => {
           const models = complete.map((model) => `${model.name} (${model.documents})`);
-          return [name, time, position, expires, models.join(', ')].join('\t');
+          return [name, time, numberOf(position), expires, models.join(', ')].join('\t');
         });
       }),
     );

@@ -1,4 +1,5 @@
 import { type Command } from 'commander';
+import { numberOf } from '../kernel/event';
 import { sizeText } from '../kernel/text';
 import { SYSTEM_CLOCK } from '../runtime/clock';
 import { UsageError } from '../operations/command-error';
@@ -32,7 +33,7 @@ export function addServer(affilog: Command, parts: CliParts): void {
         const { free, total, used, files } = state.disk;
         const lines = [
           `affilog ${state.version}, Node.js ${state.node}; event log: ${state.eventLog}, read models: ${state.readStore}`,
-          `the log ends at position ${state.position}; ${state.lastMinute} events in the last minute`,
+          `the log ends at position ${numberOf(state.position)}; ${state.lastMinute} events in the last minute`,
           `${sizeText(free)} of ${sizeText(total)} are free where the data folder is, which has ${sizeText(used)}`,
           ...files.slice(0, FILES).map(({ name, bytes }) => `  ${name}: ${sizeText(bytes)}`),
           ...state.leases.map(({ work, owner = 'nobody' }) => `${work}: ${owner}`),

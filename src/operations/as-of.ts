@@ -19,6 +19,7 @@ import {
   UnknownAsOf,
 } from '../projector/as-of';
 import { refuseOtherLog } from '../projector/origin';
+import { type Projection } from '../projector/projection';
 import { type Clock } from '../runtime/clock';
 import { asUpperBound, readDate } from '../wire/date';
 import { UsageError } from './command-error';
@@ -41,29 +42,40 @@ type AsOfEngines = Pick<Engines, 'log' | 'store'>;
 const READ_WITH: Readonly<Record<string, readonly string[]>> = { products: ['price-history'] };
 
 /**
- * Builds read models as of a time or a position, or continues that. Raises `UsageError`, `AsOfRefused`,
+ * Builds read models as of a time or a position, or continues that. Raises as `checkedAsOf`, and `AsOfRefused`,
  * `RebuildUnderWay`, `OtherLog`.
  */
 export async function rebuildAsOf(
   { log, store }: AsOfEngines,
-  { projection, name, at, position }: AsOfRequest,
+  request: AsOfRequest,
   parts: Omit<AsOfParts, 'code'>,
 ): Promise<AsOf> {
-  if (!AS_OF_NAME.test(name))
-    throw new UsageError(
-      `${name.slice(0, 100)}: expected a name of up to 30 lower-case letters, digits and single dashes, a letter first`,
-    );
-  const projections = chosen(projection);
-  const asked = momentIn({ at, position }, parts.clock);
+  const { name } = request;
+  const { projections, asked } = await checkedAsOf(log, request, parts.clock);
   await refuseOtherLog(log, store, PROJECTIONS);
-  if (asked.position !== undefined && asked.position > (await log.head()))
-    throw new UsageError(`position=${position}: is after the end of the log`);
   // What is continued must not depend on events that were appended since, with an earlier time.
   const begun = (await listAsOf(store)).find((one) => one.name === name && isAsked(one, asked));
   const wanted = begun ?? (asked.time === undefined ? {} : { time: asked.time });
   const find = async () => begun ?? (await momentOf(log, asked, parts.signal));
   const code = await runningCode();
   return await buildAsOf(log, store, projections, { ...wanted, name, find }, { ...parts, code });
+}
+
+/** What a request asks for, as far as that is known without reading the log. Raises `UsageError`. */
+export async function checkedAsOf(
+  log: EventLog,
+  { projection, name, at, position }: AsOfRequest,
+  clock: Clock,
+): Promise<{ readonly projections: readonly Projection[]; readonly asked: AskedMoment }> {
+  if (!AS_OF_NAME.test(name))
+    throw new UsageError(
+      `${name.slice(0, 100)}: expected a name of up to 30 lower-case letters, digits and single dashes, a letter first`,
+    );
+  const projections = chosen(projection);
+  const asked = momentIn({ at, position }, clock);
+  if (asked.position !== undefined && asked.position > (await log.head()))
+    throw new UsageError(`position=${position}: is after the end of the log`);
+  return { projections, asked };
 }
 
 function isAsked(begun: AsOf, { time, since = time }: AskedMoment): boolean {
@@ -130,9 +142,7 @@ async function momentOf(
       if (at !== undefined) return { position: found, time: time ?? at };
     }
   }
-  throw new UsageError(
-    `the log has no event with a time up to ${time === undefined ? `position ${position}` : time}`,
-  );
+  throw new AsOfRefused(`the log has no event with a time up to ${time ?? `position ${Number(position)}`}`);
 }
 
 /** How many documents each of its read models has; those that are unfinished are missing. */

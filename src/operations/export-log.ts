@@ -6,7 +6,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
 import { z } from 'zod';
-import { type Position, type RecordedEvent, START } from '../kernel/event';
+import { numberOf, type Position, type RecordedEvent, START } from '../kernel/event';
 import { type EventBatch, type EventLog } from '../kernel/event-log';
 import { codeOf } from '../kernel/unknown';
 import { type Progress, ProgressMeter } from '../projector/progress-meter';
@@ -107,7 +107,8 @@ export async function exportLog(
     throw new CommandError(`${folder}: expected an empty folder, or one with an export to continue`);
   if (begun !== undefined) await requireOwnLog(folder, begun, log);
   const upTo = range.upTo ?? (grows ? undefined : begun?.range.upTo) ?? (await log.head());
-  if (upTo > (await log.head())) throw new CommandError(`position ${upTo} is after the end of the log`);
+  if (upTo > (await log.head()))
+    throw new CommandError(`position ${numberOf(upTo)} is after the end of the log`);
   let manifest: ExportManifest = {
     ...{ format, gzip, range: { ...range, upTo, types: [...range.types], streams: [...range.streams] } },
     ...{ isComplete: false, events: 0, files: [] },
@@ -151,8 +152,8 @@ async function requireOwnLog(folder: string, { files }: ExportManifest, log: Eve
   for await (const [event] of log.readStream(stream, { from: revision, limit: 1 })) found ??= event;
   if (found?.id === id && found.position === last) return;
   throw new CommandError(
-    `${folder} has an export of another log: its last event is ${id} of ${stream} at position ${last}, and in this log ` +
-      `${found === undefined ? 'there is none' : `it is ${found.id} at position ${found.position}`}: continue it with ` +
+    `${folder} has an export of another log: its last event is ${id} of ${stream} at position ${numberOf(last)}, and in this log ` +
+      `${found === undefined ? 'there is none' : `it is ${found.id} at position ${numberOf(found.position)}`}: continue it with ` +
       'its own log (EVENT_LOG, DATA_DIR), or export this one to an empty folder',
   );
 }

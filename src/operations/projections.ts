@@ -12,9 +12,18 @@ import {
 } from '../projector/notes';
 import { countParked } from '../projector/parked';
 import { type Projection } from '../projector/projection';
+import { type BegunAsOf } from '../projector/as-of';
+import { type RebuildParts } from '../projector/rebuild';
 import { type Clock } from '../runtime/clock';
+import { type AsOfRequest, rebuildAsOf } from './as-of';
 import { timeOf } from './log-events';
-import { PROJECTED, type ProjectedEngines, projectionsNamed } from './rebuild';
+import {
+  PROJECTED,
+  type ProjectedEngines,
+  projectionsNamed,
+  rebuildProjections,
+  verifyProjections,
+} from './rebuild';
 
 /** How a read model does, as every process sees it (`docs/decisions.md#x122`). */
 export interface ReadModelState {
@@ -301,3 +310,38 @@ export async function resumeReadModels(
   for (const name of paused) await removeNote(store, 'paused', name);
   return paused;
 }
+
+/** What a server builds for its operators, in one thread or another. Methods raise as the functions do. */
+export class Rebuilder {
+  constructor(
+    private readonly engines: ProjectedEngines,
+    private readonly clock: Clock,
+  ) {}
+
+  async rebuild(
+    names: readonly string[],
+    options: Pick<RebuildParts, 'force' | 'keepMs' | 'retainMs' | 'then'>,
+    signal: AbortSignal,
+  ): Promise<void> {
+    await rebuildProjections(this.engines, names, { ...options, signal });
+  }
+
+  async verify(
+    names: readonly string[],
+    options: Pick<RebuildParts, 'keepMs'> & { readonly most?: number | undefined },
+    signal: AbortSignal,
+  ): Promise<void> {
+    await verifyProjections(this.engines, names, { ...options, signal });
+  }
+
+  async buildAsOf(
+    asked: AsOfRequest,
+    onBegin: (begun: BegunAsOf) => Promise<void>,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { clock } = this;
+    await rebuildAsOf(this.engines, asked, { clock, owner: clock.uuid(), onBegin, signal });
+  }
+}
+
+export type Rebuilding = Pick<Rebuilder, 'buildAsOf' | 'rebuild' | 'verify'>;

@@ -184,29 +184,6 @@ async function verify(
   return found;
 }
 
-/** What a server rebuilds and compares for its operators, in one thread or another. Methods raise as the functions do. */
-export class Rebuilder {
-  constructor(private readonly engines: ProjectedEngines) {}
-
-  async rebuild(
-    names: readonly string[],
-    options: Pick<ProjectOptions, 'force' | 'keepMs' | 'retainMs' | 'then'>,
-    signal: AbortSignal,
-  ): Promise<void> {
-    await rebuildProjections(this.engines, names, { ...options, signal });
-  }
-
-  async verify(
-    names: readonly string[],
-    options: Pick<VerifyOptions, 'keepMs' | 'most'>,
-    signal: AbortSignal,
-  ): Promise<void> {
-    await verifyProjections(this.engines, names, { ...options, signal });
-  }
-}
-
-export type Rebuilding = Pick<Rebuilder, 'rebuild' | 'verify'>;
-
 /** What the last comparison of a read model has found. Raises `UsageError`. */
 export async function lastVerification(
   { store }: Pick<ProjectedEngines, 'store'>,

@@ -67,7 +67,7 @@ function collectionAsOf(collection: string, name: string): string {
 
 export interface AsOfParts extends Pick<RebuildParts, 'clock' | 'owner' | 'code' | 'onProgress' | 'signal'> {
   /** Called once the request is known to be valid, before its position is searched for and the events are folded. */
-  readonly onBegin?: (begun: BegunAsOf) => void;
+  readonly onBegin?: (begun: BegunAsOf) => Promise<void>;
 }
 
 /** What may not have a position yet. */
@@ -105,7 +105,7 @@ export async function buildAsOf(
     const versions = projections.map(({ collection }) => [collection.name, collection.version] as const);
     const models = { ...before?.models, ...Object.fromEntries(versions) };
     const { time } = known;
-    onBegin?.({ name, models, ...(time === undefined ? {} : { time }) });
+    await onBegin?.({ name, models, ...(time === undefined ? {} : { time }) });
     const moment = await find();
     const { position } = moment;
     await acceptable(store, name, moment);

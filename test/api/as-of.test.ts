@@ -5,6 +5,7 @@ import { PROJECTIONS } from '../../projections';
 import { layoutFolder } from '../../src/engines/embedded/store/registry';
 import { type Position } from '../../src/kernel/event';
 import { rebuildAsOf } from '../../src/operations/as-of';
+import { Rebuilder, type Rebuilding } from '../../src/operations/projections';
 import { rebuildProjections } from '../../src/operations/rebuild';
 import { AsOfSweeper, listAsOf } from '../../src/projector/as-of';
 import { SYSTEM_CLOCK } from '../../src/runtime/clock';
@@ -161,6 +162,28 @@ describe('read models as of a time (decisions X111)', () => {
     expect((await ops('GET', `${search}then`)).json()).toMatchObject({
       errors: [{ code: '404', message: expect.stringContaining('then: expected the name of read models') }],
     });
+  });
+
+  it('are built by what a server runs in a thread of its own (decisions X143)', async () => {
+    const asked: string[] = [];
+    const own = new Rebuilder(app.engines, SYSTEM_CLOCK);
+    const buildAsOf: Rebuilding['buildAsOf'] = async (request, ...rest) => {
+      asked.push(request.name);
+      await own.buildAsOf(request, ...rest);
+    };
+    const other = await app.again({
+      rebuilding: Object.assign(Object.create(own) as Rebuilder, { buildAsOf }),
+    });
+    const url = `/ops/1.0/asOf;name=thread;projection=feeds;at=${time}?token=${OTHER_TOKENS.operator}`;
+    expect((await other.inject({ method: 'POST', url })).statusCode).toBe(200);
+    expect(asked).toEqual(['thread']);
+    let built = false;
+    while (!built)
+      built = (await ops('GET', 'asOf'))
+        .json<readonly { name: string; complete: readonly object[] }[]>()
+        .some(({ name, complete }) => name === 'thread' && complete.length > 0);
+    await other.close();
+    expect((await ops('DELETE', 'asOf/thread')).statusCode).toBe(204);
   });
 
   it('continue where a build was interrupted, and are the same', async () => {

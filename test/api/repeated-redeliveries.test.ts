@@ -7,6 +7,7 @@ import {
   isUsable,
   requestStream,
 } from '../../src/domain/subscriptions/delivery-requests';
+import { redeliver } from '../../src/operations/notifications';
 import { transactionTopic } from '../../src/domain/transactions/topic';
 import { streamOf } from '../contracts/event-log/events';
 import { at, deliveryWorld, type Due, type Json, type Sample } from './delivery-samples';
@@ -86,6 +87,26 @@ describe('a redelivery that is asked for is not asked for again until it is atte
     for (const { headers } of answers) expect(headers['x-log-position']).toMatch(/^\d+$/);
     const asked = (await requestsOf(sample)).map(({ message }) => message);
     expect(asked).toEqual([2, 0, 1, 3, 4].map((n) => dead[n]!.id));
+  });
+
+  test('by a request after one of two that operators have made was attempted', async () => {
+    const { sample, dead } = await deadLetters(1);
+    const [message] = dead as [Due];
+    const asked = [NOW - MINUTE, NOW];
+    const due: number[] = [];
+    for (const time of asked) {
+      await redeliver(world.app.engines, message.id, new Date(time));
+      due.push(await history().redeliver(message, timeOf(time)));
+    }
+    await history().outcome(message, {
+      ...{ outcome: 'failed', attempt: 1, at: timeOf(NOW) },
+      ...{ isManual: true, redelivery: due[0] },
+    });
+    await settled();
+    world.passTo(NOW + MINUTE);
+    const again = await sample.post(`/deliveries/${message.id}/redeliver`);
+    expect([again.statusCode, again.json<Json>()['redeliveryRequested']]).toEqual([202, timeOf(NOW)]);
+    expect(await requestsOf(sample)).toHaveLength(2);
   });
 
   test('by a request after thousands of other requests', async () => {

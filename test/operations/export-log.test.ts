@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { parse } from 'csv-parse/sync';
 import fc from 'fast-check';
-import { NO_STREAM, type RecordedEvent, START } from '../../src/kernel/event';
+import { numberOf, NO_STREAM, type RecordedEvent, START } from '../../src/kernel/event';
 import { type EventLog } from '../../src/kernel/event-log';
 import { CommandError, UsageError } from '../../src/operations/command-error';
 import {
@@ -215,7 +215,7 @@ describe('an export of the log (decisions X105)', () => {
           await expect(exportLog(other, folder, { ...NDJSON, eventsPerFile: 100 })).rejects.toThrow(
             new CommandError(
               `${folder} has an export of another log: its last event is ${last!.id} of ${last!.stream} at ` +
-                `position ${last!.position}, and in this log ${found}: continue it with its own log (EVENT_LOG, ` +
+                `position ${numberOf(last!.position)}, and in this log ${found}: continue it with its own log (EVENT_LOG, ` +
                 'DATA_DIR), or export this one to an empty folder',
             ),
           );
@@ -226,7 +226,7 @@ describe('an export of the log (decisions X105)', () => {
         const found = (await eventsOf(other)).find(
           ({ stream, revision }) => stream === last!.stream && revision === last!.revision,
         );
-        await refused(`it is ${found!.id} at position ${found!.position}`);
+        await refused(`it is ${found!.id} at position ${numberOf(found!.position)}`);
         expect(await readFile(join(folder, 'manifest.json'), 'utf8')).toBe(manifest);
       }),
     ));
@@ -240,20 +240,20 @@ describe('an export of the log (decisions X105)', () => {
     const into = join(folder, 'export');
     expect(await run(['log', 'export', into], settings)).toMatchObject({
       code: 0,
-      out: '703 events up to position 0000000000000000703, files: 1, listed with their SHA-256 in manifest.json\n',
+      out: '703 events up to position 703, files: 1, listed with their SHA-256 in manifest.json\n',
     });
     await engines.log.append('feed-2', NO_STREAM, newEvents(1));
     await engines.close();
     expect(await run(['log', 'export', into], settings)).toMatchObject({
       code: 0,
       out:
-        `${into} was complete: 703 events up to position 0000000000000000703. Export what was appended since to another ` +
-        'folder, with --after 0000000000000000703\n',
+        `${into} was complete: 703 events up to position 703. Export what was appended since to another ` +
+        'folder, with --after 703\n',
     });
-    const rest = ['log', 'export', join(folder, 'rest'), '--after', '0000000000000000703'];
+    const rest = ['log', 'export', join(folder, 'rest'), '--after', '703'];
     expect(await run(rest, settings)).toMatchObject({
       code: 0,
-      out: expect.stringMatching(/^1 events up to position 0000000000000000704, /) as string,
+      out: expect.stringMatching(/^1 events up to position 704, /) as string,
     });
   });
 

@@ -4,14 +4,13 @@ import { offerId } from '../../src/domain/products/offer';
 import { type Position } from '../../src/kernel/event';
 import { EngineUnavailable } from '../../src/kernel/event-log';
 import { targetOf } from '../../src/kernel/read-store';
-import { readModelStates } from '../../src/operations/projections';
+import { readModelStates, Rebuilder } from '../../src/operations/projections';
 import { listActions } from '../../src/operations/actions';
 import { OperatorActions } from '../../src/operations/rest/actions.controller';
 import { ProjectionsController } from '../../src/operations/rest/projections.controller';
 import {
   lastVerification,
   type ProjectedEngines,
-  Rebuilder,
   rebuildProjections,
   swapProjections,
   verifyProjections,
@@ -354,7 +353,12 @@ describe('rebuilds over HTTP (decisions X117, X128)', () => {
   const keys = { name: ['vouchers'], reason: undefined, force: undefined, swap: undefined };
   const newController = (): ProjectionsController => {
     const { log, store, deliveries } = world;
-    const parts = { deliveries, notifyKeep: 1e9, rollbackWithin: 0, rebuilding: new Rebuilder(world) };
+    const parts = {
+      deliveries,
+      notifyKeep: 1e9,
+      rollbackWithin: 0,
+      rebuilding: new Rebuilder(world, SYSTEM_CLOCK),
+    };
     return new ProjectionsController(
       log,
       store,

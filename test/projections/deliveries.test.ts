@@ -147,6 +147,21 @@ test('a redelivery changes the state only if it succeeds (decisions N14)', async
   expect(await delivery(message)).toMatchObject({ state: 'delivered', redelivered: at(6) });
 });
 
+test('of two redeliveries, the second is asked for until it is attempted itself (decisions N17)', async () => {
+  const message = await history.due('a', { at: at(0) });
+  await history.outcome(message, { outcome: 'dead', attempt: 10 });
+  const first = await history.redeliver(message, at(5));
+  const second = await history.redeliver(message, at(6));
+  await history.outcome(message, { outcome: 'failed', attempt: 11, isManual: true, redelivery: first });
+  await project();
+  expect(await delivery(message)).toMatchObject({ attempted: 2, redelivery: at(6) });
+  expect(await delivery(message)).not.toHaveProperty('redelivered');
+  await history.outcome(message, { outcome: 'failed', attempt: 12, isManual: true, redelivery: second });
+  await settled();
+  expect(await delivery(message)).toMatchObject({ attempted: 3, redelivered: at(6) });
+  expect(await delivery(message)).not.toHaveProperty('redelivery');
+});
+
 test('a redelivery has the last cancellation before it, until it is attempted (decisions N17)', async () => {
   const message = await history.due('a', { at: at(0) });
   const { id, receiver, subscriptionId, organisationId, revision } = message;

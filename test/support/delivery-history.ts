@@ -89,10 +89,10 @@ export class DeliveryHistory {
     await this.append(MATCHED, { type: 'ProbeDue', data: { subscriptionId, organisationId, receiver, at } });
   }
 
-  /** A message is to be sent again, as earlier versions have stored it. */
-  async redeliver(message: Message & { readonly revision: number }, at: string): Promise<void> {
+  /** A message is to be sent again, as earlier versions have stored it; returns the revision of that. */
+  async redeliver(message: Message & { readonly revision: number }, at: string): Promise<number> {
     const { id, receiver, subscriptionId, organisationId, revision } = message;
-    await this.matched({
+    return await this.append(MATCHED, {
       type: 'RedeliveryDue',
       data: { id, receiver, subscriptionId, organisationId, revision, at },
     });

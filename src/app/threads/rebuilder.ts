@@ -1,25 +1,26 @@
 import { constants, setPriority } from 'node:os';
 import { type Engines, joinEngines } from '../../engines/open';
-import { type Rebuilder, type Rebuilding } from '../../operations/rebuild';
+import { type Rebuilder, type Rebuilding } from '../../operations/projections';
+import { SYSTEM_CLOCK } from '../../runtime/clock';
 import { type Report } from '../../runtime/failure-report';
 import { type Served } from '../../runtime/thread';
 import { startOver, type Ticketed } from '../start-thread';
 
 export async function run({ ticket }: Ticketed): Promise<Served> {
-  const { Rebuilder: Rebuilds } = await import('../../operations/rebuild.js');
+  const { Rebuilder: Rebuilds } = await import('../../operations/projections.js');
   // On Linux each thread has a priority, which those that it starts inherit; elsewhere it would be that of the server.
   if (process.platform === 'linux') setPriority(constants.priority.PRIORITY_BELOW_NORMAL);
   const engines = await joinEngines(ticket, { writes: true });
-  return { calls: new Rebuilds(engines), close: [() => engines.close()] };
+  return { calls: new Rebuilds(engines, SYSTEM_CLOCK), close: [() => engines.close()] };
 }
 
-/** Rebuilds and comparisons in a thread of its own, with a lower priority than requests; needs compiled code. */
+/** Rebuilds, comparisons and builds as of a time in a thread of its own, with a lower priority than requests; needs compiled code. */
 export function startRebuilder(
   engines: Engines,
   report: Report,
 ): { readonly rebuilding: Rebuilding; readonly end: () => Promise<void> } {
   const { calls, end } = startOver<Rebuilder>(engines, 'rebuilder', {
-    methods: ['rebuild', 'verify'],
+    methods: ['buildAsOf', 'rebuild', 'verify'],
     report,
     resourceLimits: { maxYoungGenerationSizeMb: 16 },
     startsWithCall: true,

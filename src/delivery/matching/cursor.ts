@@ -1,6 +1,7 @@
 import { eventsOf, lastEvent, toDomainEvent, toNewEvent } from '../../kernel/decider';
 import { type NewEvent, NO_STREAM, type Position, type RecordedEvent, START } from '../../kernel/event';
 import { type EventLog, RevisionConflict } from '../../kernel/event-log';
+import { defined } from '../../kernel/without';
 import { type MatcherCursor, MATCHED, type MatchedEvent } from '../../domain/deliveries/delivery-events';
 import { type Clock } from '../../runtime/clock';
 
@@ -129,13 +130,26 @@ interface Mark {
   readonly revision: number;
 }
 
-/** The position of the last mark before a time (epoch ms); `START` without one. */
-export async function markBefore(log: EventLog, time: number): Promise<Position> {
+/**
+ * Between which positions the events of a period are (epoch ms): after the last mark before it, `START` without one, and
+ * up to the second mark behind it. Of one mark alone the clock may have been ahead, of two a day apart it was not.
+ */
+export async function marksAround(
+  log: EventLog,
+  min: number,
+  max: number,
+): Promise<{ readonly after: Position; readonly upTo?: Position }> {
+  const later: Position[] = [];
+  let after = START;
   for await (const event of eventsOf(log, STREAM, { backwards: true, batchSize: 50 })) {
     const { data } = toDomainEvent(event) as DeliveriesMatched;
-    if (Date.parse(data.at) < time) return event.position;
+    const at = Date.parse(data.at);
+    if (at > max) later.push(event.position);
+    if (at >= min) continue;
+    after = event.position;
+    break;
   }
-  return START;
+  return { after, ...defined({ upTo: later.at(-2) }) };
 }
 
 async function lastMark(log: EventLog): Promise<Mark> {

@@ -15,7 +15,7 @@ import { type Programs } from '../../network/programs';
 import { type Clock } from '../../runtime/clock';
 import { Parking } from '../../runtime/parked-events';
 import { BEYOND, ByteBudget, messagesOf, preparedOf } from './messages-of';
-import { markBefore } from './cursor';
+import { marksAround } from './cursor';
 import { MATCHER } from './matcher';
 import { subscriptionAsOf } from './subscription-book';
 
@@ -57,7 +57,8 @@ export async function missedMessages(
   const { topic, id, min, max } = missed;
   const own = streamOf(SUBSCRIPTION, id);
   const { joins = [] } = topic;
-  const after = missed.after ?? (await markBefore(log, min - CLOCKS_MS));
+  const { upTo, ...marks } = await marksAround(log, min - CLOCKS_MS, max + CLOCKS_MS);
+  const { after = marks.after } = missed;
   const directory = await directoryAt(log, after, joins);
   const parking = await new Parking(clock, log, MATCHER).refresh();
   let version = await subscriptionAsOf(log, id, after);
@@ -67,12 +68,12 @@ export async function missedMessages(
   let seen = 0;
   for await (const { events } of log.readAll({ after, prefixes: [...topic.streams, own, ...joins] })) {
     for (const event of events) {
+      if (upTo !== undefined && event.position > upTo) return { found, first };
       seen += 1;
       if (event.stream === own)
         then = subscriptionDecider.evolve(then, toDomainEvent(event) as SubscriptionEvent);
       else if (topic.handles.includes(event.type)) {
         const time = timeOf(toDomainEvent(event));
-        if (time > max + CLOCKS_MS) return { found, first };
         if (time >= min && time <= max && !parking.isDisregarded(event.id)) {
           const retried = parking.retriedAt(event.id);
           if (retried !== undefined && (retried < version.from || retried >= version.until))

@@ -33,6 +33,8 @@ export interface StoredDelivery
   readonly next?: string;
   /** When somebody has asked for it to be sent again; absent if that was attempted. */
   readonly redelivery?: string;
+  /** The revision of its `RedeliveryDue`: the last one, if several were asked for. */
+  readonly redeliveryDue?: number;
   /** `cancelledBefore` of that. */
   readonly cancelledBefore?: string;
   /** When the last redelivery that was attempted, or ended without an attempt, was asked for. */

@@ -27,9 +27,10 @@ import { INTEGER, type Keys, type KeyTable, TEXT } from '../../wire/keys/keys';
 import { PAGE_HEADERS } from '../../wire/keys/pages';
 import { integer, text } from '../../wire/record/kinds';
 import { listOf, record } from '../../wire/record/record';
-import { documentsOf, NETWORK, type PastView, PastViews, rebuildAsOf, viewerAmong } from '../as-of';
+import { checkedAsOf, documentsOf, NETWORK, type PastView, PastViews, viewerAmong } from '../as-of';
 import { OperatorActions } from './actions.controller';
 import { operatorFaults as fault, REASON } from './operator-service';
+import { ProjectionParts } from './projections.controller';
 
 const NAMED = { type: TEXT, required: true, description: 'Name of the read models as of a time' } as const;
 
@@ -183,6 +184,7 @@ export class AsOfController implements OnModuleDestroy {
     private readonly views: PastViews,
     private readonly follower: FollowedDirectory,
     private readonly actions: OperatorActions,
+    private readonly parts: ProjectionParts,
   ) {}
 
   /** A stop does not wait for a build; asked again, it continues. */
@@ -304,13 +306,16 @@ export class AsOfController implements OnModuleDestroy {
     const stop = new AbortController();
     this.last = undefined;
     return await new Promise<BegunAsOf>((resolve, reject) => {
-      const onBegin = (begun: BegunAsOf): void => {
-        this.last = begun;
-        resolve(begun);
-      };
-      const parts = { clock: this.clock, owner: this.clock.uuid(), signal: stop.signal, onBegin };
       const ended = this.actions
-        .of(caller, 'rebuild', keys, (engines) => rebuildAsOf(engines, keys, parts))
+        .of(caller, 'rebuild', keys, async ({ log }, record) => {
+          await checkedAsOf(log, keys, this.clock);
+          const onBegin = async (begun: BegunAsOf): Promise<void> => {
+            await record();
+            this.last = begun;
+            resolve(begun);
+          };
+          await this.parts.rebuilding.buildAsOf(keys, onBegin, stop.signal);
+        })
         .then(() => {
           this.last = undefined;
         })

@@ -11,13 +11,18 @@ import { amount, boolean, integer, text } from '../../wire/record/kinds';
 import { listOf, record } from '../../wire/record/record';
 import { type Config } from '../../settings/config';
 import { type ActionName } from '../actions';
-import { pauseReadModels, readModelStates, type ReadModelState, resumeReadModels } from '../projections';
+import {
+  pauseReadModels,
+  readModelStates,
+  type ReadModelState,
+  type Rebuilding,
+  resumeReadModels,
+} from '../projections';
 import {
   discardGenerations,
   lastVerification,
   type ProjectedEngines,
   projectionsNamed,
-  type Rebuilding,
   swapProjections,
 } from '../rebuild';
 import { OperatorActions } from './actions.controller';

@@ -12,7 +12,7 @@ import { load } from '../../../src/kernel/decider';
 import { missedMessages } from '../../../src/delivery/matching/missed-messages';
 import { SYSTEM_CLOCK } from '../../../src/runtime/clock';
 import { Parking } from '../../../src/runtime/parked-events';
-import { histories } from './histories';
+import { histories, type Step } from './histories';
 import { appendAll } from './matching-logs';
 import { AT, claimTopic, content, created, DELETED, GET, moved, POST, replaced } from './recorded-events';
 import { expectedOf } from './matching-model';
@@ -187,6 +187,24 @@ it('only what has happened between two times counts (decisions N14)', async () =
   const min = Date.parse(AT);
   expect((await missedBy('s', 10, { min, max: min + 1 }))?.ids).toHaveLength(2);
   expect((await missedBy('s', 10, { min: min + 2, max: min + 2 }))?.ids).toHaveLength(1);
+});
+
+it('an event of a clock that was ahead hides none after it; a day behind the period it ends (decisions N17)', async () => {
+  const mark = (day: number): Step => [
+    'deliveries-matched',
+    { type: 'DeliveriesMatched', data: { at: `2026-03-0${day}T18:00:00.000Z` } },
+  ];
+  await appendAll(log, [
+    ['claim-1', moved({ at: '2026-03-01T16:00:00.000Z' })],
+    ['claim-2', moved()],
+    mark(1),
+    ['claim-3', moved()],
+    mark(2),
+    ['claim-4', moved()],
+    ['subscription-s', created(1)],
+  ]);
+  const at = Date.parse(AT);
+  expect((await missedBy('s', 10, { min: at, max: at }))?.ids).toHaveLength(2);
 });
 
 it('what a retry of a parked event makes, or has made, was not missed (decisions N17, X103)', async () => {
