@@ -5,7 +5,7 @@
 
 import { type NewEvent, type RecordedEvent } from '../../kernel/event';
 import { plainJson } from '../../wire/json/write';
-import { type ContentMeta, type CurrencyAt, type Product, type ProductChange } from './feed';
+import { type ContentMeta, type CurrencyAt, type Product, type ProductChange, type Stock } from './feed';
 import { type Digest, digestOf } from './fingerprints';
 
 let scratch = Buffer.allocUnsafeSlow(16 * 1024);
@@ -29,14 +29,20 @@ export function encodeContent(
 export function encodeChange(id: string, change: ProductChange, at: string, contentJson: string): NewEvent {
   const { type } = change;
   const price = 'price' in change ? priceJson(change) : '';
-  const head = `{"sourceProductId":${JSON.stringify(change.sourceProductId)}${price},"at":"${at}"`;
+  const back = 'backInStock' in change ? ',"backInStock":true' : '';
+  const head = `{"sourceProductId":${JSON.stringify(change.sourceProductId)}${price}${back},"at":"${at}"`;
   return 'content' in change
     ? { id, type, data: `${head}${CONTENT}${contentJson}}`, meta: `{"content":"${change.content}"}` }
     : { id, type, data: `${head}}`, meta: '{}' };
 }
 
-function priceJson({ price, currency }: Extract<ProductChange, { readonly price: number }>): string {
-  return currency === '' ? `,"price":${price}` : `,"price":${price},"currency":"${currency}"`;
+function priceJson({
+  price,
+  currency,
+  fellFrom,
+}: Extract<ProductChange, { readonly price: number }>): string {
+  const fall = fellFrom === undefined ? '' : `,"fellFrom":${fellFrom}`;
+  return currency === '' ? `,"price":${price}` : `,"price":${price},"currency":"${currency}"${fall}`;
 }
 
 /** Precedes the content, which comes last. Inside a JSON string its quotes would be escaped. */
@@ -44,7 +50,7 @@ const CONTENT = ',"product":';
 
 /** What precedes the content, or is the entire event, as `encodeChange` writes it when nothing is escaped. */
 const HEAD =
-  /^\{"sourceProductId":"([^"\\]*)",(?:"price":(\d{1,15}),(?:"currency":"([A-Z]{3})",)?)?"at":"[^"\\]*"/;
+  /^\{"sourceProductId":"([^"\\]*)",(?:"price":(\d{1,15}),(?:"currency":"([A-Z]{3})",)?(?:"fellFrom":(\d{1,15}),)?(?:"backInStock":(true),)?)?"at":"[^"\\]*"/;
 const META = /^\{"content":"([^"\\]*)"[,}]/;
 
 /** The change of a product that an event records. `currencyAt`: for events that do not record the currency. */
@@ -56,19 +62,25 @@ export function parseChange(
     case 'ProductListed':
     case 'ProductRevised': {
       const end = data.indexOf(CONTENT);
-      const { sourceProductId, price, currency } = parseHead(data, end);
+      const head = parseHead(data, end);
+      const { sourceProductId, price, currency } = head;
+      const stock = stockIn(data);
       const content = META.exec(meta)?.[1] ?? (JSON.parse(meta) as ContentMeta).content;
       return {
         type,
         sourceProductId,
         price,
         currency: currency ?? currencyAt?.(position) ?? '',
+        ...toldIn(head),
+        ...(stock === undefined ? {} : { isOutOfStock: stock === 'out' }),
         content: content ?? digestOf(contentOf(data)),
       };
     }
     case 'ProductRepriced': {
-      const { sourceProductId, price, currency } = parseHead(data, data.length - 1);
-      return { type, sourceProductId, price, currency: currency ?? currencyAt?.(position) ?? '' };
+      const head = parseHead(data, data.length - 1);
+      const { sourceProductId, price, currency } = head;
+      const told = { sourceProductId, price, currency: currency ?? currencyAt?.(position) ?? '' };
+      return { type, ...told, ...toldIn(head) };
     }
     case 'ProductDelisted':
       return { type, sourceProductId: parseHead(data, data.length - 1).sourceProductId };
@@ -82,16 +94,45 @@ export function contentOf(data: string): string {
   return data.slice(data.indexOf(CONTENT) + CONTENT.length, -1);
 }
 
+/**
+ * What the JSON of a content says of the stock: the number of items, or else Google's values of `availability`, in
+ * whatever case and with whatever between the words. No other object in it has these keys, and inside a text a
+ * quotation mark is escaped.
+ */
+export function stockIn(content: string): Stock | undefined {
+  const at = content.indexOf('"inStock":');
+  if (at >= 0) return Number.parseInt(content.slice(at + 10, at + 30), 10) > 0 ? 'in' : 'out';
+  const said = content.indexOf('"availability":"');
+  if (said < 0) return undefined;
+  const words = content
+    .slice(said + 16, content.indexOf('"', said + 16))
+    .toLowerCase()
+    .replaceAll(/[^a-z]/g, '');
+  return words === 'instock' ? 'in' : words === 'outofstock' ? 'out' : undefined;
+}
+
 /** Parses the first `length` characters of an event. */
 function parseHead(data: string, length: number): EventHead {
-  const [head, sourceProductId, price, currency] = HEAD.exec(data) ?? [];
-  if (sourceProductId !== undefined && head?.length === length)
-    return { sourceProductId, price: Number(price), currency };
-  return JSON.parse(`${data.slice(0, length)}}`) as EventHead;
+  const [head, id, price, currency, fellFrom, backInStock] = HEAD.exec(data) ?? [];
+  if (id === undefined || head?.length !== length)
+    return JSON.parse(`${data.slice(0, length)}}`) as EventHead;
+  const fall = fellFrom === undefined ? undefined : Number(fellFrom);
+  const back = backInStock !== undefined;
+  return { sourceProductId: id, price: Number(price), currency, fellFrom: fall, backInStock: back };
 }
 
 interface EventHead {
   readonly sourceProductId: string;
   readonly price: number;
   readonly currency?: string | undefined;
+  readonly fellFrom?: number | undefined;
+  readonly backInStock?: boolean;
+}
+
+/** What a head says beside the price, in the terms of a change. */
+function toldIn({ fellFrom, backInStock }: EventHead) {
+  return {
+    ...(fellFrom === undefined ? {} : { fellFrom }),
+    ...(backInStock === true ? { backInStock } : {}),
+  };
 }

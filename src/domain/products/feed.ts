@@ -55,11 +55,15 @@ interface Price {
   readonly price: number;
   /** ISO 4217: that of the program at the time. Absent from early versions (`CurrencyAt`). */
   readonly currency?: string;
+  /** The price before, if that was higher, in the same currency (`docs/decisions.md#n19`). */
+  readonly fellFrom?: number;
 }
 
 /** `product` comes last, so that a reader who needs only the rest can stop before it. */
 interface ProductContent extends Price {
   readonly sourceProductId: string;
+  /** It is in stock, and was out of stock by the content before. */
+  readonly backInStock?: true;
   readonly product: Product;
 }
 
@@ -101,26 +105,29 @@ export interface FeedImport {
 
 // State
 
-// `Fingerprints`: per product, whether it is listed, the digest of its content, its price with its currency.
+// `Fingerprints`: per product, whether it is listed and out of stock, the digest of its content, its price with its
+// currency.
 
 /** The currency that a feed had at a log position, for events that do not record it; undefined if that is unknown. */
 export type CurrencyAt = (position: Position) => string | undefined;
 
-/** A product's event without its content, of which the digest is enough. An unknown `currency` is empty. */
+interface ChangedPrice {
+  readonly sourceProductId: string;
+  readonly price: number;
+  /** Empty if it is unknown. */
+  readonly currency: string;
+  readonly fellFrom?: number;
+}
+
+/** A product's event without its content, of which the digest and the stock are enough. */
 export type ProductChange =
-  | {
+  | (ChangedPrice & {
       readonly type: 'ProductListed' | 'ProductRevised';
-      readonly sourceProductId: string;
-      readonly price: number;
-      readonly currency: string;
       readonly content: Digest;
-    }
-  | {
-      readonly type: 'ProductRepriced';
-      readonly sourceProductId: string;
-      readonly price: number;
-      readonly currency: string;
-    }
+      readonly isOutOfStock?: boolean;
+      readonly backInStock?: true;
+    })
+  | (ChangedPrice & { readonly type: 'ProductRepriced' })
   | { readonly type: 'ProductDelisted'; readonly sourceProductId: string };
 
 /** Applies an appended change, in place; returns the product's number, or -1 for a product never listed. */
@@ -128,7 +135,13 @@ export function evolve(state: Fingerprints, change: ProductChange): number {
   switch (change.type) {
     case 'ProductListed':
     case 'ProductRevised':
-      return state.set(change.sourceProductId, change.content, change.price, change.currency);
+      return state.set(
+        change.sourceProductId,
+        change.content,
+        change.price,
+        change.currency,
+        change.isOutOfStock,
+      );
     case 'ProductRepriced':
       return state.reprice(change.sourceProductId, change.price, change.currency);
     case 'ProductDelisted':
@@ -166,13 +179,28 @@ function decidePost(
   currency: string,
 ): ProductChange | undefined {
   const product = state.find(sourceProductId);
-  if (!state.isListed(product)) return { type: 'ProductListed', sourceProductId, price, currency, content };
-  if (!state.hasContent(product, content))
-    return { type: 'ProductRevised', sourceProductId, price, currency, content };
-  if (state.priceOf(product) !== price || !state.isIn(product, currency))
-    return { type: 'ProductRepriced', sourceProductId, price, currency };
+  const before = state.priceOf(product);
+  const isFall = price < before && state.isPricedIn(product, currency);
+  const priced = { sourceProductId, price, currency, ...(isFall ? { fellFrom: before } : {}) };
+  if (!state.isListed(product)) return { type: 'ProductListed', ...priced, content };
+  if (!state.hasContent(product, content)) return { type: 'ProductRevised', ...priced, content };
+  if (before !== price || !state.isIn(product, currency)) return { type: 'ProductRepriced', ...priced };
   return undefined;
 }
+
+/** A change with what its content says of the stock. */
+export function withStock(
+  state: Fingerprints,
+  change: ProductChange,
+  stock: Stock | undefined,
+): ProductChange {
+  if (stock === undefined || !('content' in change)) return change;
+  const isBack = stock === 'in' && state.isOutOfStock(state.find(change.sourceProductId));
+  return { ...change, isOutOfStock: stock === 'out', ...(isBack ? { backInStock: true } : {}) };
+}
+
+/** Whether a product can be bought, as far as its content says so (`docs/decisions.md#n19`). */
+export type Stock = 'in' | 'out';
 
 function decideDelist(
   state: Fingerprints,

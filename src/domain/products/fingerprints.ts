@@ -12,9 +12,13 @@ export function digestOf(content: string | Uint8Array): Digest {
 /** Four 32-bit words make a digest. */
 const WORDS = 4;
 
+/** Flags of a product. */
+const LISTED = 1;
+const OUT_OF_STOCK = 2;
+
 /**
- * The state that decides a feed, folded from its stream up to `revision`. For each product: whether it is listed, the
- * digest of its content, and its price with its currency. Beside it a cache: the digest of the bytes that a product was
+ * The state that decides a feed, folded from its stream up to `revision`. For each product: whether it is listed and
+ * out of stock, the digest of its content, and its price with its currency. Beside it a cache: the digest of the bytes that a product was
  * last posted as, so that the same bytes need not be parsed again.
  *
  * About 80 bytes per product, outside the JavaScript heap.
@@ -78,7 +82,12 @@ export class Fingerprints {
 
   /** False for -1. */
   isListed(product: number): boolean {
-    return product >= 0 && this.flags[product] === 1;
+    return product >= 0 && ((this.flags[product] ?? 0) & LISTED) !== 0;
+  }
+
+  /** By its last content, also after it was delisted; false for -1. */
+  isOutOfStock(product: number): boolean {
+    return product >= 0 && ((this.flags[product] ?? 0) & OUT_OF_STOCK) !== 0;
   }
 
   /** Ids of the listed products. The state may change meanwhile. */
@@ -107,12 +116,24 @@ export class Fingerprints {
     return known === code || known === 0 || code === 0;
   }
 
+  /** True if the price is known to be in this currency. */
+  isPricedIn(product: number, currency: string): boolean {
+    const code = currencyCode(currency);
+    return code !== 0 && this.currencies[product] === code;
+  }
+
   /** Lists or revises a product; returns its number. */
-  set(sourceProductId: string, content: Digest, price: number, currency: string): number {
+  set(
+    sourceProductId: string,
+    content: Digest,
+    price: number,
+    currency: string,
+    isOutOfStock = false,
+  ): number {
     const product = this.ids.add(sourceProductId);
     this.reserve(product + 1);
     if (!this.isListed(product)) this.listed += 1;
-    this.flags[product] = 1;
+    this.flags[product] = isOutOfStock ? LISTED | OUT_OF_STOCK : LISTED;
     write(this.contents, product, content);
     this.posted.fill(0, product * WORDS, (product + 1) * WORDS);
     this.prices[product] = price;
@@ -134,7 +155,7 @@ export class Fingerprints {
   remove(sourceProductId: string): number {
     const product = this.find(sourceProductId);
     if (!this.isListed(product)) return product;
-    this.flags[product] = 0;
+    this.flags[product] = (this.flags[product] ?? 0) & ~LISTED;
     this.listed -= 1;
     return product;
   }
@@ -175,7 +196,7 @@ export class Fingerprints {
     one.prices = columns.prices;
     one.currencies = columns.currencies;
     one.flags = columns.flags;
-    one.listed = columns.flags.reduce((sum, flag) => sum + flag, 0);
+    one.listed = columns.flags.reduce((sum, flag) => sum + (flag & LISTED), 0);
     one.indexPosted();
     return one;
   }

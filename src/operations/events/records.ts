@@ -151,7 +151,13 @@ export const priced: EventFields = {
   currency: text(
     'Currency of the price, ISO 4217; if absent, that of the program at this position',
   ).optional(),
+  fellFrom: inUnit(
+    int('The price before, if that was higher, in hundredths of the same currency'),
+    'hundredths',
+    'The price before, if that was higher',
+  ).optional(),
 };
+export const backInStock = mark('It is in stock, and was out of stock before').optional();
 export const content = { content: text('Digest of `product`, 32 hexadecimal digits').optional() };
 
 export const importId = text('Id of the post: `X-Load-Id`, `importId` of the load report');

@@ -21,6 +21,7 @@ import {
   currency,
   product,
   priced,
+  backInStock,
   content,
   importId,
   mode,
@@ -66,13 +67,13 @@ const TYPES: Readonly<Record<string, DescribedEvent>> = {
   ProductListed: event(
     'feed-<feedId>',
     'A product that was not in the feed is in it.',
-    { ...priced, product },
+    { ...priced, backInStock, product },
     { meta: content },
   ),
   ProductRevised: event(
     'feed-<feedId>',
     'The content of a product, and maybe its price, has changed.',
-    { ...priced, product },
+    { ...priced, backInStock, product },
     { meta: content },
   ),
   ProductRepriced: event('feed-<feedId>', 'Only the price of a product has changed.', priced),

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
 import { type NewEvent, type RecordedEvent, START } from '../../../src/kernel/event';
 import { type CurrencyAt, type ProductChange } from '../../../src/domain/products/feed';
-import { encodeChange, parseChange } from '../../../src/domain/products/feed-codec';
+import { encodeChange, parseChange, stockIn } from '../../../src/domain/products/feed-codec';
 import { digestOf } from '../../../src/domain/products/fingerprints';
 import { anyCharacters } from '../../support/any-characters';
 
@@ -17,6 +17,8 @@ const prices = fc.nat({ max: Number.MAX_SAFE_INTEGER });
 /** Early versions did not record it. */
 const currencies = fc.constantFrom('', 'EUR', 'BGN');
 const contents = fc.record({ name: fc.string(), description: fc.constantFrom('d', ',"product":{"x":1}') });
+/** What an advertiser may write anywhere in a text. */
+const MISLEADING = ['"inStock":0', ',"inStock":7,', '\\"availability":"out of stock"', '{"inStock":0}'];
 
 function recorded(event: NewEvent): RecordedEvent {
   return { ...event, stream: 'feed-1', revision: 0, position: START };
@@ -25,17 +27,28 @@ function recorded(event: NewEvent): RecordedEvent {
 describe('the changes parsed from events', () => {
   test('are those that were encoded, for all ids and contents', () => {
     const changes = fc.oneof(
-      fc.record({
-        type: fc.constantFrom('ProductListed', 'ProductRevised'),
-        sourceProductId: ids,
-        price: prices,
-        currency: currencies,
-      }),
+      fc.record(
+        {
+          type: fc.constantFrom('ProductListed', 'ProductRevised'),
+          sourceProductId: ids,
+          price: prices,
+          currency: currencies,
+          backInStock: fc.constant(true),
+        },
+        { requiredKeys: ['type', 'sourceProductId', 'price', 'currency'] },
+      ),
       fc.record({
         type: fc.constant('ProductRepriced'),
         sourceProductId: ids,
         price: prices,
         currency: currencies,
+      }),
+      fc.record({
+        type: fc.constantFrom('ProductListed', 'ProductRevised', 'ProductRepriced'),
+        sourceProductId: ids,
+        price: prices,
+        currency: fc.constantFrom('EUR', 'BGN'),
+        fellFrom: prices,
       }),
       fc.record({ type: fc.constant('ProductDelisted'), sourceProductId: ids }),
     );
@@ -96,6 +109,20 @@ describe('the changes parsed from events', () => {
         });
       }),
     );
+  });
+
+  test.each([
+    [{ inStock: 0 }, 'out'],
+    [{ inStock: 12 }, 'in'],
+    [{ availability: 'out_of_stock' }, 'out'],
+    [{ availability: 'In Stock' }, 'in'],
+    [{ availability: 'in 3 days' }, undefined],
+    [{ availability: 'in stock', inStock: 0 }, 'out'],
+    [{}, undefined],
+  ] as const)('have the stock that a content says: %j (decisions N19)', (told, stock) => {
+    const name = MISLEADING.join(' ');
+    const fields = MISLEADING.map((value) => ({ name: value, value }));
+    expect(stockIn(JSON.stringify({ name, ...told, fields }))).toBe(stock);
   });
 
   test('have the currency of their position where events do not record it (decisions P10)', () => {

@@ -135,7 +135,7 @@ describe('fingerprints of a log that was replaced by an older backup, or by anot
     const path = join(folder, 'feed-7.fingerprints');
     await saveFingerprints(path, 7, new Fingerprints());
     const text = await readFile(path, 'latin1');
-    await writeFile(path, text.replace('affilog-fingerprints-3', 'affilog-fingerprints-1'), 'latin1');
+    await writeFile(path, text.replace('affilog-fingerprints-4', 'affilog-fingerprints-1'), 'latin1');
     expect(await loadFingerprints(path, 7)).toBeUndefined();
     expect(await readFile(path).catch(() => 'removed')).toBe('removed');
     await remove();

@@ -9,8 +9,9 @@ import {
   type ProductChange,
   type ProductCommand,
   type Tally,
+  withStock,
 } from '../../../domain/products/feed';
-import { encodeChange } from '../../../domain/products/feed-codec';
+import { encodeChange, stockIn } from '../../../domain/products/feed-codec';
 import { type Digest, type Fingerprints } from '../../../domain/products/fingerprints';
 import { appendIdempotently, toNewEvent } from '../../../kernel/decider';
 import { type NewEvent, type Position, streamOf } from '../../../kernel/event';
@@ -233,11 +234,13 @@ export class FeedWriter {
     for (const item of items) {
       const applies = item.applies?.() ?? true;
       const own = item.kind === 'post' ? (item.currency ?? currency) : currency;
-      const change = applies ? decide(this.fingerprints, item, own) : undefined;
+      const decided = applies ? decide(this.fingerprints, item, own) : undefined;
+      if (applies) count(tally, item, decided);
+      const content =
+        item.kind === 'post' && decided !== undefined && 'content' in decided ? item.text().toString() : '';
+      const change = decided && withStock(this.fingerprints, decided, stockIn(content));
       changes.push(change);
-      if (applies) count(tally, item, change);
       if (change === undefined) continue;
-      const content = item.kind === 'post' && 'content' in change ? item.text().toString() : '';
       if (content !== '' && this.options.isMapped?.(content) === false) tally.unmapped += 1;
       events.push(encodeChange(this.clock.uuid(), change, this.at, content));
     }

@@ -238,7 +238,7 @@ async function orWithout<Answer>(
 }
 
 /** Changes with the layout below or with the input of a digest. Files of another format are discarded. */
-const FORMAT = 'affilog-fingerprints-3';
+const FORMAT = 'affilog-fingerprints-4';
 
 interface Header {
   readonly format: string;
