@@ -6,6 +6,7 @@ import { TOPICS } from '../../src/domain/topics';
 import { type Engines } from '../../src/engines/open';
 import { type Position } from '../../src/kernel/event';
 import { type Leases } from '../../src/kernel/leases';
+import { RequestJournal } from '../../src/http/idempotency';
 import { VisibleWrites, WaitForReadModels } from '../../src/http/visible-writes';
 import { FollowedDirectory } from '../../src/network/follower';
 import { AutomationRunner } from '../../src/processes/automation-runner';
@@ -97,11 +98,48 @@ export interface ApiParts {
   readonly readModels: WaitForReadModels;
 }
 
+/** A request that may be repeated. `id` identifies it; `mayHaveRun`: nobody knows what became of it before. */
+export interface KeyedRequest {
+  readonly id: string;
+  readonly mayHaveRun: boolean;
+}
+
 /** What a process with the role `api` offers to clients. */
 export class Api {
   private readonly made = new Map<unknown, unknown>();
+  private readonly journal: RequestJournal;
 
-  constructor(private readonly parts: ApiParts) {}
+  constructor(private readonly parts: ApiParts) {
+    const { clock, engines } = parts;
+    this.journal = new RequestJournal(clock, engines.deliveries, Buffer.alloc(32));
+  }
+
+  /** Answers a request with a key once, as `src/http` does: what is `kept` of an error is its answer too. */
+  async once<Result>(
+    key: string,
+    run: (request: KeyedRequest) => Promise<Result>,
+    kept: (error: unknown) => object | undefined,
+  ): Promise<{ readonly result: Result } | { readonly refused: object }> {
+    const caller = { organisationId: 1, kind: 'advertiser', system: 'PRODUCTS', tokenHash: '' } as const;
+    const request = this.journal.requestOf(caller, key);
+    const identity = { request, content: '' };
+    const begun = await this.journal.begin(identity);
+    if ('status' in begun) return JSON.parse(begun.body) as { readonly result: Result };
+    const end = (answer?: object): Promise<void> => {
+      const body = answer && { status: 200, headers: {}, body: JSON.stringify(answer) };
+      return this.journal.end(identity, body).catch(() => undefined);
+    };
+    try {
+      const answer = { result: await run({ id: request, ...begun }) };
+      await end(answer);
+      return answer;
+    } catch (error) {
+      const refused = kept(error);
+      await end(refused && { refused });
+      if (refused === undefined) throw error;
+      return { refused };
+    }
+  }
 
   /** The handlers of a service, which are made once in a process. */
   of<Handlers>(make: (parts: ApiParts) => Handlers): Handlers {

@@ -204,7 +204,8 @@ export class World {
     return this.shape.isOneMachine ? this.hosts : [host];
   }
 
-  start(shape: HostShape, late = 0): void {
+  /** Returns the process, unless its machine has to continue first. */
+  start(shape: HostShape, late = 0): Host | undefined {
     // Nothing starts on a machine that is suspended.
     if (this.shape.isOneMachine && this.hosts.some(({ process }) => process.isAsleep)) {
       this.postponed += 1;
@@ -212,7 +213,7 @@ export class World {
         this.postponed -= 1;
         this.start(shape, late);
       });
-      return;
+      return undefined;
     }
     this.started += 1;
     const name = `${this.restored === undefined ? 'p' : 'restored p'}${this.started}`;
@@ -234,6 +235,7 @@ export class World {
         this.simulation.crash ??= error;
       });
     });
+    return host;
   }
 
   kill(host: Host): void {
@@ -273,6 +275,14 @@ export class World {
         process.thaw();
       });
     }
+  }
+
+  /** Something happens to a process in the midst of its work: at one of its next calls. */
+  atCall(host: Host, engine: EngineName, method: string, after: number, happen: () => void): void {
+    const happenIfUp = (): void => {
+      if (this.hosts.includes(host)) happen();
+    };
+    this.network.interrupt(host.name, { engine, method, after, happen: happenIfUp });
   }
 
   /** `isRefused`: their calls fail at once. */
