@@ -1,5 +1,6 @@
 import { type ClaimBatchEvent, type ClaimEvent } from '../../src/domain/claims/claim';
 import { type FeedEvent } from '../../src/domain/products/feed';
+import { type FeedSourceEvent } from '../../src/domain/products/feed-source';
 import { type DeliveryRequest } from '../../src/domain/subscriptions/delivery-requests';
 import { type SubscriptionEvent } from '../../src/domain/subscriptions/subscription';
 import { type TransactionEvent } from '../../src/domain/transactions/transaction';
@@ -22,7 +23,7 @@ export type InLog = Pick<RecordedEvent, 'id' | 'stream' | 'revision' | 'position
 export type Happened = InLog &
   (
     | (ClaimBatchEvent | ClaimEvent | DeliveryRequest | SubscriptionEvent | TransactionEvent | VoucherEvent)
-    | (CategoryEvent | FeedEvent | MappingEvent)
+    | (CategoryEvent | FeedEvent | FeedSourceEvent | MappingEvent)
   );
 
 interface Asks<What, Event> {
@@ -136,6 +137,13 @@ export class Clients {
     };
     this.sent.push(sent);
     this.send(sent, random);
+  }
+
+  /** Notes what the system does by itself, as if somebody had asked for it who does not wait for an answer. */
+  note(command: Command, what: object): void {
+    const { now } = this.world.simulation;
+    const answer = { is: 'unknown' } as const;
+    this.sent.push({ command, what, key: undefined, sentAt: now, answeredAt: now, times: 1, answer });
   }
 
   private send(sent: Sent, random: Random): void {

@@ -14,6 +14,7 @@ import { automationsOver } from '../../src/processes/automations';
 import { type Projection } from '../../src/projector/projection';
 import { Runner } from '../../src/projector/runner';
 import { PositionWait } from '../../src/projector/wait';
+import { SourceBook } from '../../src/services/products/sources';
 import { type LeaseTable, MemoryLeases } from './memory-leases';
 import { type MemoryEvents, MemoryLog } from './memory-log';
 import { type MemoryCollections, MemoryStore } from './memory-store';
@@ -21,6 +22,7 @@ import { type Network } from './network';
 import { type Random } from './random';
 import { type Receivers } from './receivers';
 import { type Process, ProcessClock } from './simulation';
+import { type Shops } from './workloads/sources';
 
 /** What processes do (docs/architecture.md, Processes). */
 export type Role = 'api' | 'projector' | 'automation' | 'notifier';
@@ -65,6 +67,7 @@ interface HostParts {
   readonly collections: MemoryCollections;
   readonly network: Network;
   readonly receivers: Receivers;
+  readonly shops: Shops;
   readonly random: Random;
   /** It runs a newer version. */
   readonly isNewer: boolean;
@@ -94,6 +97,7 @@ export interface ApiParts {
   readonly clock: ProcessClock;
   readonly engines: Engines;
   readonly follower: FollowedDirectory;
+  readonly book: SourceBook;
   readonly visible: VisibleWrites;
   readonly readModels: WaitForReadModels;
 }
@@ -187,7 +191,7 @@ export class Host {
 
   /** Call it in the process. */
   async start(): Promise<void> {
-    const { disks, isOneMachine, network, collections, random, receivers } = this.given;
+    const { disks, isOneMachine, network, collections, random, receivers, shops } = this.given;
     const { isNewer, installation, isGone, report } = this.given;
     const { process } = this;
     const { roles } = this.shape;
@@ -221,8 +225,13 @@ export class Host {
       const wait = new PositionWait(clock, store, PROJECTIONS);
       const readModels = new WaitForReadModels(clock, (position, ms) => wait.until(position, ms));
       const visible = new VisibleWrites(log, readModels);
-      const api = new Api({ clock, engines, follower, readModels, visible });
-      this.parts.push(wait, api);
+      const book = new SourceBook(clock, log, ending.signal, report);
+      const parts = { clock, engines, follower, book, readModels, visible };
+      const api = new Api(parts);
+      const fetcher = shops.fetcherIn(process, parts, report);
+      fetcher.start();
+      this.stops.push(() => fetcher.stop());
+      this.parts.push(wait, api, book, fetcher);
       // As a server does: without the directory it knows nobody.
       void follower.ready.then(
         () => {

@@ -34,6 +34,9 @@ export const CALM: Weather = { slow: 0, lost: 0, subscriptionMs: Infinity };
 /** After which time a client of an engine gives up (ms). */
 export const PATIENCE_MS = { least: 1_000, most: 20_000 } as const;
 
+/** How long a slow call is on its way at most, and its answer (ms). */
+const SLOW_MS = 2_000;
+
 /** What was wrong with a process, or between it and an engine. */
 export interface Trouble {
   readonly process: string;
@@ -64,6 +67,8 @@ export class Network {
     'cut off': 0,
   };
   weather = CALM;
+  /** How long each call of the read store takes at most on its way, and its answer (ms): as that of a server, or none. */
+  storeMs = 0;
   readonly troubles: Trouble[] = [];
   /** Grows with each power failure: what was on its way then does not arrive. */
   epoch = 0;
@@ -173,7 +178,10 @@ class Line {
     if (cut !== undefined) return this.cutOff(cut);
     const interrupt = this.network.interruptionAt(this.process.name, this.engine, method);
     const fate = interrupt === undefined ? this.fate() : 'slow';
-    return fate === 'at once' ? work() : this.late(fate, method, work, interrupt);
+    const { storeMs } = this.network;
+    if (fate === 'at once' && storeMs > 0 && this.engine === 'store')
+      return this.late('slow', method, work, storeMs);
+    return fate === 'at once' ? work() : this.late(fate, method, work, SLOW_MS, interrupt);
   }
 
   private async cutOff({ isRefused }: { readonly isRefused: boolean }): Promise<never> {
@@ -187,6 +195,7 @@ class Line {
     fate: Exclude<Fate, 'at once'>,
     method: string,
     work: () => Promise<Answer>,
+    mostMs: number,
     interrupt?: () => void,
   ): Promise<Answer> {
     const { simulation, faults } = this.network;
@@ -198,7 +207,7 @@ class Line {
       this.network.say(() => `${this.engine}.${method} by ${process.name} is ${fate}`);
     }
     // On the way it belongs to no process: what was sent takes effect although the sender was killed.
-    await this.underWay(random.time(1, 2_000));
+    await this.underWay(random.time(1, mostMs));
     const takesEffect =
       fate === 'slow' ||
       fate === 'lost after it took effect' ||
@@ -208,7 +217,7 @@ class Line {
     const ms =
       fate === 'never answered'
         ? random.between(PATIENCE_MS.most, 3 * PATIENCE_MS.most)
-        : random.time(1, 2_000);
+        : random.time(1, mostMs);
     if (trouble !== undefined) trouble.until = simulation.now + ms;
     if (interrupt !== undefined) simulation.after(0, undefined, interrupt);
     await this.underWay(ms, process);

@@ -215,9 +215,9 @@ const copies: Check = {
       const copy = brought(copies.get(what.after ?? -1), answer.result);
       copies.set(at, copy);
       const next = /\d{19}/.exec(answer.result.next)?.[0] ?? START;
-      const isOfFeed = typeof what.of === 'number';
-      for (const [id, versions] of histories.get(isOfFeed ? 'products' : String(what.of)) ?? []) {
-        if (isOfFeed && !id.startsWith(`${what.of} `)) continue;
+      const [list, beginning] = typeof what.of === 'number' ? ['products', `${what.of} `] : [what.of, ''];
+      for (const [id, versions] of histories.get(list) ?? []) {
+        if (!id.startsWith(beginning)) continue;
         const may = possible(versions, what.caller.organisationId, next, answeredAt);
         require(may.size > 1 || may.has(copy.get(id)), () =>
           `the copy of ${textOfFollow(what)} at ${answeredAt}, up to ${next}, has ${id} as ${copy.get(id) ?? 'nothing'}, not as ${[...may].join()}`);

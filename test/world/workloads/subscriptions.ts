@@ -246,8 +246,7 @@ export const redeliverAll: Command<
     const which = known(random, clients);
     return which && { ...which, posted: { ...ofPeriod(random), state } };
   },
-  run: (api, { posted, ...which }) =>
-    api.of(commands).ofMessage.redeliverAll(whichOf(which), { ...posted }),
+  run: (api, { posted, ...which }) => api.of(commands).ofMessage.redeliverAll(whichOf(which), { ...posted }),
   asksFor: { RedeliveryRequested: ({ id }, { stream }) => stream === `deliveryrequests-${id}` },
 };
 
