@@ -136,7 +136,9 @@ export function naiveFacets(
       }));
     const words = (document: Placed): readonly string[] => {
       if ('startingWith' in facet)
-        return tokensOf(document).filter((token) => token.startsWith(facet.startingWith) && token >= ' ');
+        return tokensOf(document).filter(
+          (token) => token.startsWith(facet.startingWith) && !/[\u0000-\u001f]/.test(token),
+        );
       return facet.after
         .flatMap((before) =>
           tokensOf(document).flatMap((token) => (token.startsWith(before) ? token.slice(before.length) : [])),

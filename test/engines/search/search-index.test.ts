@@ -109,6 +109,7 @@ test.each(
     while (index.sweep());
     expect(index.size().segments).toBeLessThanOrEqual(3);
     for (let query = 0; query < 60; query += 1) expectSame(index, [...documents.values()], someQuery(random));
+    for (let query = 0; query < 20; query += 1) expectSameFacets(index, [...documents.values()], random);
     for (let query = 0; query < 8; query += 1)
       expectSamePages(index, [...documents.values()], someQuery(random));
   },
@@ -134,6 +135,7 @@ test('segments of more than 65,536 documents answer alike', () => {
   );
   const live = documents.filter((one) => !gone.has(one));
   for (let query = 0; query < 12; query += 1) expectSame(index, live, { ...someQuery(random), size: 100 });
+  for (let query = 0; query < 12; query += 1) expectSameFacets(index, live, random);
 }, 60_000);
 
 test.each([

@@ -29,6 +29,10 @@ export function someDocument(random: Random, row: number): SomeDocument {
   const tokens = [`i${row}`];
   for (const [at, oneIn] of [1, 2, 3, 10, 30, 100].entries()) if (random(oneIn) === 0) tokens.push(`w${at}`);
   for (let at = 0; at < 3; at += 1) tokens.push(`t${Math.floor(random(100) ** 2 / 100)}`);
+  // A field with one value, as a rule.
+  if (random(8) > 0) tokens.push(`b${random(300)}`);
+  if (random(10) === 0) tokens.push(`b${random(300)}`);
+  if (random(12) === 0) tokens.push('b1\u0001');
   if (random(20) === 0) tokens.push(`シューズ${random(3)}`, `\u{1f600}${random(5)}`, `\uff5e${random(5)}`);
   return {
     id,
@@ -126,11 +130,11 @@ function someFacets(random: Random): readonly IndexFacet[] {
   const [from, step] = column === 'modified' ? [1_700_000_000_000, 86_400_000] : [random(3) - 2, 700];
   return [
     {
-      startingWith: ['t', 'i', 'w', 'シュ', '\u{1f600}', 't9', ''][random(7)]!,
+      startingWith: ['t', 'i', 'w', 'シュ', '\u{1f600}', 't9', '', 'b', 'b', 'b'][random(10)]!,
       size: [1, 5, 1_000][random(3)]!,
     },
     {
-      near: ['t11', 'w', 'シュズ2', '\u{1f600}\u{1f601}', 'i1023', '1t'][random(6)]!,
+      near: ['t11', 'w', 'シュズ2', '\u{1f600}\u{1f601}', 'i1023', '1t', 'b211', '01'][random(8)]!,
       after: [[''], ['t', 'i', ''], ['シュ', 't']][random(3)]!,
       size: [1, 10, 1_000][random(3)]!,
     },

@@ -122,6 +122,9 @@ function enlarged(bytes: Uint8Array, length: number): Uint8Array<ArrayBuffer> {
   return larger;
 }
 
+/** A byte that is greater than any in UTF-8. */
+const BEYOND = 0xff;
+
 /** Reads a dictionary. Raises `DamagedIndex`. */
 export class Dictionary {
   /** The number of tokens. */
@@ -181,6 +184,13 @@ export class Dictionary {
       next.set(token.subarray(prefix.length, length), prefix.length);
       next[length - 1] = width === 0 ? 0 : (next[length - 1] ?? 0) + 1;
     }
+  }
+
+  /** How many blocks, at most, have tokens that start with these bytes. */
+  blocksWith(prefix: Uint8Array): number {
+    const beyond = new Uint8Array(prefix.length + 1).fill(BEYOND);
+    beyond.set(prefix);
+    return this.blockOf(beyond) - Math.max(0, this.blockOf(prefix)) + 1;
   }
 
   /** How many tokens are not after this one. */
@@ -399,6 +409,11 @@ export class DictionaryReader {
       this.position = block * PER_BLOCK;
     }
     while (this.position <= position) this.next();
+  }
+
+  /** The position of the current token. */
+  get at(): number {
+    return this.position - 1;
   }
 
   /** The current token. The next one overwrites it. */

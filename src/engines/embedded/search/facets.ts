@@ -1,4 +1,4 @@
-import { bytesOf } from './bytes';
+import { bytesOf, textOf } from './bytes';
 import { decode, SPAN } from './containers';
 import { bitmapOf, countFewIn, countSetIn, difference, everything, type OrdinalSet, union } from './sets';
 import { type Dictionary, type DictionaryReader, MAX_INLINE } from './dictionary';
@@ -25,7 +25,7 @@ export function countFacets(
   for (const one of searched) {
     const matches = matchesOf(one, schema, filter, check);
     if (matches.count === 0) continue;
-    const counted = { matches, bitmap: bitmapOf(matches.set), check };
+    const counted = new CountedMatches(matches, check);
     for (const counter of counters) counter.add(counted);
     if (near.length > 0) again.push(counted);
   }
@@ -34,43 +34,91 @@ export function countFacets(
   return counters.map((counter) => counter.counts());
 }
 
-/** The matches of one segment, also as a bitmap. */
-interface CountedMatches {
-  readonly matches: Matches;
-  readonly bitmap: Int32Array;
-  readonly check: () => void;
+/** The matches of one segment in the forms that they are counted by. */
+class CountedMatches {
+  private bits: Int32Array | undefined;
+  private made: { readonly set: OrdinalSet; readonly isOthers: boolean } | undefined;
+
+  constructor(
+    readonly matches: Matches,
+    readonly check: () => void,
+  ) {}
+
+  get segment(): Segment {
+    return this.matches.segment;
+  }
+
+  get isAll(): boolean {
+    return this.matches.count === this.segment.docs;
+  }
+
+  get bitmap(): Int32Array {
+    this.bits ??= bitmapOf(this.matches.set);
+    return this.bits;
+  }
+
+  /** The matches, or all others if these are fewer: then what is counted is subtracted from what all documents have. */
+  get fewer(): { readonly set: OrdinalSet; readonly isOthers: boolean } {
+    const { set, count } = this.matches;
+    const { docs } = this.segment;
+    const isOthers = count * 2 > docs;
+    this.made ??= { set: isOthers ? difference(everything(docs), set) : set, isOthers };
+    return this.made;
+  }
+
+  countOf(set: OrdinalSet): number {
+    return this.isAll ? set.count : countSetIn(this.bitmap, set);
+  }
 }
 
 type Tokens = Extract<IndexFacet, { readonly startingWith: string }>;
 type Near = Extract<IndexFacet, { readonly near: string }>;
 type Ranges = Extract<IndexFacet, { readonly column: string }>;
 
+/** The matches of one segment, and how many have each token, if that is counted by labels. */
+interface CountedTokens {
+  readonly counted: CountedMatches;
+  readonly labels?: TokenLabels;
+  /** By label. */
+  readonly counts?: Uint32Array;
+  /** The label of the token that was read last. */
+  label: number;
+}
+
 /**
- * Counts tokens by their lists: those of all tokens of a field have about as many ordinals as there are documents,
- * however many tokens there are. The segments are read together, in the order of the tokens: in memory are only those
- * of most documents so far.
+ * Counts tokens by labels, or by their lists: those of all tokens of a field have about as many ordinals as there are
+ * documents, however many tokens there are. Several segments are read together, in the order of the tokens: in memory
+ * are only those of most documents so far.
  */
 class TokenCounter {
-  private readonly counted: CountedMatches[] = [];
+  private readonly sources: CountedTokens[] = [];
   private readonly few = new Uint32Array(MAX_INLINE);
 
   constructor(private readonly wanted: Tokens) {}
 
   add(counted: CountedMatches): void {
-    this.counted.push(counted);
+    const labels = labelsOf(counted, this.wanted.startingWith);
+    this.sources.push({
+      counted,
+      ...(labels === undefined ? {} : { labels, counts: countLabels(labels, counted) }),
+      label: 0,
+    });
   }
 
   counts(): readonly Count[] {
-    const { counted } = this;
+    const { sources } = this;
+    const [only] = sources;
+    if (sources.length === 1 && only?.labels !== undefined && only.counts !== undefined)
+      return mostOf(only.counted.segment.terms, only.labels, only.counts, this.wanted);
     const prefix = bytesOf(this.wanted.startingWith);
-    const tokens = new MergedTokens(counted.map(({ matches }) => matches.segment.terms.from(prefix)));
-    const visits = counted.map(({ check }) => everyFew(check, CHECKED));
+    const tokens = new MergedTokens(sources.map(({ counted }) => counted.segment.terms.from(prefix)));
+    const visits = sources.map(({ counted }) => everyFew(counted.check, CHECKED));
     const first = firstCounted(this.wanted.size);
     while (tokens.next() && tokens.equal[0]?.reader.startsWith(prefix) === true) {
       let count = 0;
       for (const { source, reader } of tokens.equal) {
         visits[source]?.();
-        count += this.countIn(counted[source], reader);
+        count += this.countIn(sources[source], reader);
       }
       // Among equal counts, those before come first.
       if (count === 0 || count <= (first.last?.[1] ?? 0)) continue;
@@ -81,15 +129,15 @@ class TokenCounter {
   }
 
   /** How many matching documents of a segment have the token that its reader is at. */
-  private countIn(counted: CountedMatches | undefined, reader: DictionaryReader): number {
-    if (counted === undefined) return 0;
-    const { matches, bitmap } = counted;
-    const { terms, docs } = matches.segment;
-    const isAll = matches.count === docs;
+  private countIn(one: CountedTokens | undefined, reader: DictionaryReader): number {
+    if (one === undefined) return 0;
+    one.label += 1;
+    if (one.counts !== undefined) return one.counts[one.label] ?? 0;
+    const { counted } = one;
     const own = reader.few(this.few);
-    if (own > 0) return isAll ? own : countFewIn(bitmap, this.few, own);
+    if (own > 0) return counted.isAll ? own : countFewIn(counted.bitmap, this.few, own);
     const entry = reader.entry();
-    return isAll ? entry.count : countSetIn(bitmap, terms.set(entry));
+    return counted.isAll ? entry.count : counted.countOf(counted.segment.terms.set(entry));
   }
 }
 
@@ -97,6 +145,126 @@ class TokenCounter {
 const CHECKED = 128;
 
 const CONTROL = /[\u0000-\u001f]/;
+
+/**
+ * The tokens of a segment that start with a text, by document: most documents have one at most. A label is the position
+ * of a token among these, from 1.
+ */
+interface TokenLabels {
+  /** The position of the first token in the dictionary. */
+  readonly start: number;
+  /** By label, how many documents have the token; 0 for one with control characters. */
+  readonly totals: Uint32Array;
+  /** By ordinal, the label of the first token; 0 is none. */
+  readonly first: Uint8Array | Uint16Array;
+  /** Documents with further tokens, and the labels of these. */
+  readonly others: { readonly ordinals: Uint32Array; readonly labels: Uint16Array };
+}
+
+/** TokenLabels are 16-bit numbers, or 8-bit ones if they are few. */
+const MOST_LABELS = { of16: 0xffff, of8: 0xff } as const;
+/** With labels for fewer than one in so many documents, or further ones for more, lists are counted as fast. */
+const FEW_LABELS = 4;
+
+/** Cached; undefined if lists are better, or the cache is too small. */
+function labelsOf({ segment, check }: CountedMatches, startingWith: string): TokenLabels | undefined {
+  return segment.derived(`labels/${startingWith}`, segment.docs * Uint16Array.BYTES_PER_ELEMENT, () => {
+    const labels = madeLabels(segment, startingWith, check);
+    if (labels === undefined) return { value: undefined, bytes: 0 };
+    const { first, totals, others } = labels;
+    const bytes =
+      first.byteLength + totals.byteLength + others.ordinals.byteLength + others.labels.byteLength;
+    return { value: labels, bytes };
+  });
+}
+
+function madeLabels({ terms, docs }: Segment, startingWith: string, check: () => void): TokenLabels | undefined {
+  const prefix = bytesOf(startingWith);
+  const reader = terms.from(prefix);
+  if (reader === undefined) return undefined;
+  const start = reader.at;
+  const first = new Uint16Array(docs);
+  const totals = [0];
+  const others: { ordinals: number[]; labels: number[] } = { ordinals: [], labels: [] };
+  const few = new Uint32Array(MAX_INLINE);
+  const visit = everyFew(check, CHECKED);
+  let sum = 0;
+  const add = (ordinals: ArrayLike<number>, count: number, label: number): void => {
+    for (let at = 0; at < count; at += 1) {
+      const ordinal = ordinals[at] ?? 0;
+      if (first[ordinal] === 0) first[ordinal] = label;
+      else {
+        others.ordinals.push(ordinal);
+        others.labels.push(label);
+      }
+    }
+    sum += count;
+    totals[label] = (totals[label] ?? 0) + count;
+  };
+  for (let isMore = true; isMore && reader.startsWith(prefix); isMore = reader.next()) {
+    visit();
+    const label = totals.length;
+    if (label > MOST_LABELS.of16 || others.ordinals.length * FEW_LABELS > docs) return undefined;
+    totals.push(0);
+    if (CONTROL.test(reader.binary())) continue;
+    const own = reader.few(few);
+    if (own > 0) add(few, own, label);
+    else
+      for (const [span, container] of terms.setOnce(reader.entry()).containers.entries())
+        add(DECODED, decode(container, span * SPAN, DECODED), label);
+  }
+  if (sum * FEW_LABELS < docs) return undefined;
+  return {
+    start,
+    totals: Uint32Array.from(totals),
+    first: totals.length <= MOST_LABELS.of8 ? Uint8Array.from(first) : first,
+    others: { ordinals: Uint32Array.from(others.ordinals), labels: Uint16Array.from(others.labels) },
+  };
+}
+
+/** By label, how many matching documents have the token. */
+function countLabels({ totals, first, others }: TokenLabels, counted: CountedMatches): Uint32Array {
+  const { set, isOthers } = counted.fewer;
+  const counts = new Uint32Array(totals.length);
+  for (const [span, container] of set.containers.entries()) {
+    counted.check();
+    countNumbers(counts, first, DECODED, decode(container, span * SPAN, DECODED));
+  }
+  const { ordinals, labels } = others;
+  const bitmap = ordinals.length === 0 ? undefined : isOthers ? bitmapOf(set) : counted.bitmap;
+  if (bitmap !== undefined)
+    for (let at = 0; at < ordinals.length; at += 1) {
+      const ordinal = ordinals[at] ?? 0;
+      const label = labels[at] ?? 0;
+      const isIn = ((bitmap[ordinal >>> 5] ?? 0) >>> (ordinal & 31)) & 1;
+      counts[label] = (counts[label] ?? 0) + isIn;
+    }
+  if (isOthers)
+    for (let label = 1; label < counts.length; label += 1)
+      counts[label] = (totals[label] ?? 0) - (counts[label] ?? 0);
+  return counts;
+}
+
+/** The tokens that most documents have. */
+function mostOf(
+  terms: Dictionary,
+  { start }: TokenLabels,
+  counts: Uint32Array,
+  { startingWith, size }: Tokens,
+): readonly Count[] {
+  const countOf = (label: number): number => counts[label] ?? 0;
+  const first = new FirstItems<number>(size, (a, b) => countOf(b) - countOf(a) || a - b);
+  for (let label = 1; label < counts.length; label += 1)
+    if (countOf(label) > (first.last === undefined ? 0 : countOf(first.last))) first.add(label);
+  const labels = first.sorted();
+  const reader = terms.from(bytesOf(startingWith));
+  const tokens = new Map<number, string>();
+  for (const label of labels.toSorted((a, b) => a - b)) {
+    reader?.goTo(start + label - 1);
+    if (reader !== undefined) tokens.set(label, textOf(reader.token));
+  }
+  return labels.map((label) => ({ value: tokens.get(label) ?? '', count: countOf(label) }));
+}
 
 /** A token, each of its bytes as a character, and how many documents have it. */
 type CountedToken = readonly [token: string, count: number];
@@ -125,28 +293,29 @@ class NearCounter {
 
   constructor(private readonly wanted: Near) {}
 
-  add({ matches: { segment }, bitmap }: CountedMatches): void {
+  add(counted: CountedMatches): void {
+    const { segment } = counted;
     const { near, after } = this.wanted;
-    const itself = after.map((before) => tokenSet(segment, before + near));
-    if (itself.some(({ count }) => count > 0)) this.own += countSetIn(bitmap, union(segment.docs, itself));
+    const itself = after.map((before) => tokenSet(segment, before + near)).filter(({ count }) => count > 0);
+    if (itself.length > 0) this.own += counted.countOf(union(segment.docs, itself));
   }
 
   isFound(): boolean {
     return this.own > 0;
   }
 
-  addOthers({ matches, bitmap, check }: CountedMatches): void {
-    const { terms, docs } = matches.segment;
+  addOthers(counted: CountedMatches): void {
+    const { terms, docs } = counted.segment;
     const { near, after } = this.wanted;
     const sets = new Map<string, OrdinalSet[]>();
     for (const before of after)
-      for (const [word, set] of nearTokens(terms, before, near, check)) {
+      for (const [word, set] of nearTokens(terms, before, near, counted.check)) {
         const others = sets.get(word);
         if (others === undefined) sets.set(word, [set]);
         else others.push(set);
       }
     for (const [word, own] of sets) {
-      const count = countSetIn(bitmap, union(docs, own));
+      const count = counted.countOf(union(docs, own));
       const key = Buffer.from(word).toString('latin1');
       if (count > 0) this.found.set(key, (this.found.get(key) ?? 0) + count);
     }
@@ -158,7 +327,13 @@ class NearCounter {
   }
 }
 
-/** The tokens one letter away from a word. The dictionary has the letters that follow a part of it. */
+/** So many blocks of a dictionary are read faster than a word is looked up with each letter in one place. */
+const FEW_BLOCKS = 4;
+
+/**
+ * The tokens one letter away from a word. Where the dictionary has many that begin as the word does, those are looked up
+ * that differ in the next letter, by the letters that it has there; once they are few, they are compared.
+ */
 function* nearTokens(
   terms: Dictionary,
   before: string,
@@ -169,7 +344,8 @@ function* nearTokens(
   const tried = new Set([word]);
   const part = (from: number, to?: number): string => letters.slice(from, to).join('');
   const visit = everyFew(check, CHECKED);
-  for (let at = 0; at <= letters.length; at += 1) {
+  let at = 0;
+  for (; at <= letters.length && terms.blocksWith(bytesOf(before + part(0, at))) > FEW_BLOCKS; at += 1) {
     const start = part(0, at);
     const candidates = terms
       .lettersAfter(bytesOf(before + start), visit)
@@ -183,6 +359,41 @@ function* nearTokens(
       if (entry !== undefined) yield [candidate, terms.set(entry)];
     }
   }
+  if (at > letters.length) return;
+  const skipped = bytesOf(before).length;
+  const { length } = bytesOf(word);
+  const prefix = bytesOf(before + part(0, at));
+  const reader = terms.from(prefix);
+  for (let isMore = reader !== undefined; reader !== undefined && isMore; isMore = reader.next()) {
+    if (!reader.startsWith(prefix)) return;
+    visit();
+    const { token } = reader;
+    if (Math.abs(token.length - skipped - length) > MOST_BYTES) continue;
+    const other = textOf(token.subarray(skipped));
+    if (tried.has(other) || !isOneAway(letters, Array.from(other))) continue;
+    yield [other, terms.set(reader.entry())];
+  }
+}
+
+/** Of a letter in UTF-8. */
+const MOST_BYTES = 4;
+
+/** Whether texts differ in one letter: a missing one, one too many, another one, or two that have changed places. */
+function isOneAway(one: readonly string[], other: readonly string[]): boolean {
+  let at = 0;
+  while (at < one.length && one[at] === other[at]) at += 1;
+  const isSame = (from: number, to: number): boolean => {
+    if (one.length - from !== other.length - to) return false;
+    for (let next = 0; from + next < one.length; next += 1)
+      if (one[from + next] !== other[to + next]) return false;
+    return true;
+  };
+  if (one.length !== other.length) return one.length > other.length ? isSame(at + 1, at) : isSame(at, at + 1);
+  if (at === one.length) return false;
+  return (
+    isSame(at + 1, at + 1) ||
+    (one[at] === other[at + 1] && one[at + 1] === other[at] && isSame(at + 2, at + 2))
+  );
 }
 
 /** Counts a column's values by the ranges that they are in. */
@@ -193,8 +404,8 @@ class RangeCounter {
     this.found = new Array<number>(wanted.bounds.length + 1).fill(0);
   }
 
-  add({ matches, check }: CountedMatches): void {
-    const { segment, set, count } = matches;
+  add(counted: CountedMatches): void {
+    const { matches, segment, check } = counted;
     const order = segment.order(this.wanted.column);
     if (order === undefined) {
       this.addValues(matches, check);
@@ -204,17 +415,16 @@ class RangeCounter {
     const starts = this.startsIn(segment, order);
     const byPlace = new Uint8Array(segment.docs);
     for (const [range, start] of starts.entries()) byPlace.fill(range, start, starts[range + 1]);
-    const isMost = count * 2 > segment.docs;
     const counts = new Uint32Array(starts.length);
-    const few = isMost ? difference(everything(segment.docs), set) : set;
-    for (const [span, container] of few.containers.entries()) {
+    const { set, isOthers } = counted.fewer;
+    for (const [span, container] of set.containers.entries()) {
       check();
       countPlaces(counts, byPlace, order.places, DECODED, decode(container, span * SPAN, DECODED));
     }
     for (let range = 0; range < this.found.length; range += 1) {
       const own = counts[range] ?? 0;
       const all = (starts[range + 1] ?? 0) - (starts[range] ?? 0);
-      this.found[range] = (this.found[range] ?? 0) + (isMost ? all - own : own);
+      this.found[range] = (this.found[range] ?? 0) + (isOthers ? all - own : own);
     }
   }
 
@@ -259,5 +469,18 @@ function countPlaces(
   for (let at = 0; at < count; at += 1) {
     const range = byPlace[places[ordinals[at] ?? 0] ?? 0] ?? 0;
     counts[range] = (counts[range] ?? 0) + 1;
+  }
+}
+
+/** Counts the numbers of the first `count` ordinals. */
+function countNumbers(
+  counts: Uint32Array,
+  numbers: Uint8Array | Uint16Array,
+  ordinals: Int32Array,
+  count: number,
+): void {
+  for (let at = 0; at < count; at += 1) {
+    const number = numbers[ordinals[at] ?? 0] ?? 0;
+    counts[number] = (counts[number] ?? 0) + 1;
   }
 }

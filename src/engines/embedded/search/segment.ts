@@ -6,6 +6,7 @@ import {
   type BlobReader,
   type BlobWriter,
   type CheckedBlobs,
+  type Derived,
   Numbers,
   PackReader,
   PackWriter,
@@ -166,6 +167,15 @@ export class Segment {
   writeDeleted(version: number, deleted: OrdinalSet): void {
     this.blobs.write(names.deleted(this.id, version), encodeSet(deleted));
     if (version > 1) this.blobs.remove(names.deleted(this.id, version - 1));
+  }
+
+  /**
+   * What is made of several blobs, with its bytes: cached, by a name. Undefined, and not made, if the cache has no room for
+   * `most` bytes, or for small segments.
+   */
+  derived<Value>(name: string, most: number, make: () => Derived<Value>): Value | undefined {
+    if (!this.isCached || this.docs <= PACKED) return undefined;
+    return this.blobs.derived(`${this.id}/derived/${name}`, most, make);
   }
 
   /** Forgets what need not stay in memory between queries. */

@@ -35,6 +35,12 @@ export interface BlobWriter {
   write(name: string, bytes: Uint8Array): void;
 }
 
+/** A value that is made of blobs, and its bytes of memory. */
+export interface Derived<Value> {
+  readonly value: Value;
+  readonly bytes: number;
+}
+
 /** Decoded blobs, up to a number of bytes: the least recently used ones are forgotten. Indexes may share one. */
 export class BlobCache {
   private readonly cached = new Map<string, { readonly value: unknown; readonly bytes: number }>();
@@ -67,6 +73,11 @@ export class BlobCache {
       if (this.used <= this.maxBytes) return;
       this.forget(oldest);
     }
+  }
+
+  /** Whether a value of so many bytes leaves room for others. */
+  hasRoom(bytes: number): boolean {
+    return bytes * 2 <= this.maxBytes;
   }
 
   forget(name: string): void {
@@ -110,6 +121,16 @@ export class CheckedBlobs implements BlobReader, BlobWriter {
 
   readOnce<Value>(name: string, decode: (bytes: Uint8Array) => Value): Value {
     return decoded(name, this.bytes(name), decode);
+  }
+
+  /** What is made of blobs whose names start alike, which are removed together; undefined if the cache has no room for it. */
+  derived<Value>(name: string, most: number, make: () => Derived<Value>): Value | undefined {
+    const found = this.cache.get(this.prefix + name);
+    if (found !== undefined) return found.value as Value;
+    if (!this.cache.hasRoom(most)) return undefined;
+    const { value, bytes } = make();
+    this.cache.set(this.prefix + name, value, bytes);
+    return value;
   }
 
   /** The decoded blob, without caching; undefined if there is none. Raises `DamagedIndex`. */
