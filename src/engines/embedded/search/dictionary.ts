@@ -1,5 +1,5 @@
 import { ByteReader, ByteWriter, compareBytes, textOf } from './bytes';
-import { decodeSet, encodeSet, type OrdinalSet, overheadOf, setOf } from './sets';
+import { addStored, decodeSet, encodeSet, type OrdinalSet, overheadOf, setOf } from './sets';
 import { type BlobReader, type BlobWriter } from './storage';
 
 /**
@@ -220,6 +220,13 @@ export class Dictionary {
     return few === undefined
       ? this.blobs.readOnce(this.names.list(list ?? 0), (bytes) => decodeSet(bytes, this.size))
       : setOf(this.size, few);
+  }
+
+  /** Adds a set that has a blob of its own to a bitmap, and leaves the cache alone. */
+  addOnce({ list = 0 }: Entry, bitmap: Int32Array): void {
+    this.blobs.readOnce(this.names.list(list), (bytes) => {
+      addStored(bytes, this.size, bitmap);
+    });
   }
 
   /** All tokens in order, read once. */

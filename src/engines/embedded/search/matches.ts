@@ -8,6 +8,7 @@ import {
   everything,
   intersection,
   OrdinalSet,
+  overheadOf,
   rangeSet,
   setOf,
   setOfBitmap,
@@ -17,6 +18,7 @@ import {
 import { type Dictionary, type DictionaryReader, MAX_INLINE } from './dictionary';
 import { type IndexFilter } from './query';
 import { type Schema, type Segment, type StoredOrder } from './segment';
+import { type Derived } from './storage';
 
 /** A segment as a query sees it. */
 export interface Searched {
@@ -282,15 +284,23 @@ export function anyTokenSet({ terms, docs }: Segment, tokens: readonly Uint8Arra
 
 const FEW_TOKENS = 64;
 
-/** The documents that have a token that starts with a text. */
-function prefixSet({ terms, docs }: Segment, prefix: string, check: () => void): OrdinalSet {
-  const found = new GatheredSet(terms, docs);
-  const visit = everyFew(check);
-  terms.startingWith(bytesOf(prefix), (reader) => {
-    visit();
-    found.add(reader);
-  });
-  return found.take();
+/**
+ * The documents that have a token that starts with a text. If these are many tokens, their set is cached instead of their
+ * lists: while one types, the first letters are searched again and again.
+ */
+function prefixSet(segment: Segment, prefix: string, check: () => void): OrdinalSet {
+  const { terms, docs } = segment;
+  const gathered = (): Derived<OrdinalSet> => {
+    const found = new GatheredSet(terms, docs, true);
+    const visit = everyFew(check);
+    terms.startingWith(bytesOf(prefix), (reader) => {
+      visit();
+      found.add(reader);
+    });
+    const value = found.take();
+    return { value, bytes: found.isOfMany ? docs / 8 + overheadOf(value) : Infinity };
+  };
+  return segment.derived(`prefix/${prefix}`, docs / 8, gathered) ?? gathered().value;
 }
 
 /** The union of the sets of many tokens. */
@@ -299,10 +309,17 @@ class GatheredSet {
   private readonly few = new Uint32Array(MAX_INLINE);
   private bitmap: Int32Array | undefined;
 
+  /** `once`: further lists are not cached. */
   constructor(
     private readonly terms: Dictionary,
     private readonly docs: number,
+    private readonly once = false,
   ) {}
+
+  /** Whether it has been made of more sets than are united at once. */
+  get isOfMany(): boolean {
+    return this.bitmap !== undefined;
+  }
 
   /** Adds the documents of the token that a reader is at. */
   add(reader: DictionaryReader): void {
@@ -313,7 +330,10 @@ class GatheredSet {
     }
     const bitmap = (this.bitmap ??= bitmapOf(union(docs, sets)));
     const count = reader.few(few);
-    if (count === 0) addToBitmap(terms.set(reader.entry()), bitmap);
+    if (count === 0) {
+      if (this.once) terms.addOnce(reader.entry(), bitmap);
+      else addToBitmap(terms.set(reader.entry()), bitmap);
+    }
     for (let at = 0; at < count; at += 1) {
       const ordinal = few[at] ?? 0;
       bitmap[ordinal >>> 5] = (bitmap[ordinal >>> 5] ?? 0) | (1 << (ordinal & 31));

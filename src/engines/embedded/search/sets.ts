@@ -1,4 +1,5 @@
 import {
+  addNumbers,
   addTo,
   and,
   andNot,
@@ -278,6 +279,31 @@ export function decodeSet(bytes: Uint8Array, size: number): OrdinalSet {
     at += stored;
   }
   return new OrdinalSet(size, containers);
+}
+
+/** Adds a set that is stored in these bytes to a bitmap of its size. Raises `RangeError` if they are cut. */
+export function addStored(
+  { buffer, byteOffset, length }: Uint8Array,
+  size: number,
+  bitmap: Int32Array,
+): void {
+  const words = new Int32Array(buffer, byteOffset, length >>> 2);
+  const numbers = new Uint16Array(buffer, byteOffset, length >>> 1);
+  const count = words[0] ?? 0;
+  let at = 1 + count * 2;
+  for (let index = 0; index < count; index += 1) {
+    const span = words[1 + index * 2] ?? 0;
+    const own = words[2 + index * 2] ?? 0;
+    const stored = storedLength(own, spanLength(size, span)) >>> 2;
+    const first = span * WORDS;
+    if (at + stored > words.length) throw new RangeError('the set is cut');
+    if (stored === 0) fillBits(bitmap, first * 32, first * 32 + own);
+    else if (stored === WORDS)
+      for (let word = 0; word < WORDS; word += 1)
+        bitmap[first + word] = (bitmap[first + word] ?? 0) | (words[at + word] ?? 0);
+    else addNumbers(bitmap, first, numbers, at * 2, at * 2 + own);
+    at += stored;
+  }
 }
 
 /** Bytes of memory that a set takes besides those that it was decoded from. */
