@@ -63,6 +63,8 @@ interface StoredGroups {
   readonly greatest: number;
   /** By these numbers, how many documents have each; undefined if that needs much memory. */
   readonly sizes: Uint16Array | undefined;
+  /** How many groups there are; 0 without `sizes`. */
+  readonly distinct: number;
 }
 
 interface Head {
@@ -143,7 +145,7 @@ export class Segment {
         this.isCached,
       ).whole();
       const greatest = numbers[members.at(-1) ?? 0] ?? 0;
-      return { numbers, members, greatest, sizes: sizesOf(numbers, greatest) };
+      return { numbers, members, greatest, ...sizesOf(numbers, greatest) };
     });
   }
 
@@ -191,16 +193,19 @@ export class Segment {
 /** Groups of one segment are few beside its documents, unless those of others have most of the numbers. */
 const MOST_SIZES = 2;
 
-function sizesOf(numbers: Uint32Array, greatest: number): Uint16Array | undefined {
-  if (greatest > numbers.length * MOST_SIZES) return undefined;
+function sizesOf(numbers: Uint32Array, greatest: number): Pick<StoredGroups, 'sizes' | 'distinct'> {
+  const none = { sizes: undefined, distinct: 0 };
+  if (greatest > numbers.length * MOST_SIZES) return none;
   const sizes = new Uint16Array(greatest + 1);
+  let distinct = 0;
   for (let ordinal = 0; ordinal < numbers.length; ordinal += 1) {
     const number = numbers[ordinal] ?? 0;
     const size = (sizes[number] ?? 0) + 1;
-    if (size > 0xffff && number > 0) return undefined;
+    if (size > 0xffff && number > 0) return none;
     sizes[number] = size;
+    if (size === 1 && number > 0) distinct += 1;
   }
-  return sizes;
+  return { sizes, distinct };
 }
 
 function stored<Value>(map: Map<string, Value>, name: string, make: () => Value): Value {
