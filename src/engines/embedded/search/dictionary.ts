@@ -122,6 +122,39 @@ function enlarged(bytes: Uint8Array, length: number): Uint8Array<ArrayBuffer> {
   return larger;
 }
 
+/** A block as it is cached. It takes longest to pass ordinals: so it notes where the next token begins. */
+class DictionaryBlock {
+  /** Where tokens begin, as far as they have been reached since the second look-up. */
+  private starts: Uint32Array | undefined;
+  private reached = 0;
+  private isReadAgain = false;
+
+  constructor(readonly bytes: Uint8Array) {}
+
+  /** A reader at the first token. */
+  read(): ByteReader {
+    if (this.isReadAgain) this.starts ??= new Uint32Array(PER_BLOCK + 1);
+    this.isReadAgain = true;
+    return new ByteReader(this.bytes);
+  }
+
+  /** Goes from the ordinals of a token, by its position in the block, to the next token. */
+  pass(reader: ByteReader, position: number): void {
+    const { starts } = this;
+    if (position < this.reached) {
+      reader.at = starts?.[position] ?? 0;
+      return;
+    }
+    skipEntry(reader);
+    if (starts === undefined || position > this.reached) return;
+    starts[position] = reader.at;
+    this.reached = position + 1;
+  }
+}
+
+/** Bytes of memory of a block besides those of its blob. */
+const BLOCK_OVERHEAD = 700;
+
 /** A byte that is greater than any in UTF-8. */
 const BEYOND = 0xff;
 
@@ -232,12 +265,16 @@ export class Dictionary {
   /** All tokens in order, read once. */
   all(): DictionaryReader {
     return new DictionaryReader(this.blocks, (block) =>
-      this.blobs.readOnce(this.names.block(block), (bytes) => bytes),
+      this.blobs.readOnce(this.names.block(block), (bytes) => new DictionaryBlock(bytes)),
     );
   }
 
-  private block(block: number): Uint8Array {
-    return this.blobs.read(this.names.block(block), (bytes) => bytes);
+  private block(block: number): DictionaryBlock {
+    return this.blobs.read(
+      this.names.block(block),
+      (bytes) => new DictionaryBlock(bytes),
+      () => BLOCK_OVERHEAD,
+    );
   }
 
   /** The last block that starts at or before a token; -1 if it is before all. */
@@ -258,10 +295,11 @@ export class Dictionary {
  * Finds a token in a block. The tokens before it are not decoded: as long as each shares more bytes with its
  * predecessor than that does with the token, it is less too.
  */
-function findIn(block: Uint8Array, token: Uint8Array): Entry | undefined {
-  const reader = new ByteReader(block);
+function findIn(block: DictionaryBlock, token: Uint8Array): Entry | undefined {
+  const reader = block.read();
+  const { bytes } = block;
   let matched = 0;
-  while (reader.at < block.length) {
+  for (let position = 0; reader.at < bytes.length; position += 1) {
     const shared = reader.number();
     const length = reader.number();
     const start = reader.at;
@@ -270,14 +308,14 @@ function findIn(block: Uint8Array, token: Uint8Array): Entry | undefined {
     if (shared === matched) {
       const most = Math.min(length, token.length - matched);
       let same = 0;
-      while (same < most && block[start + same] === token[matched + same]) same += 1;
+      while (same < most && bytes[start + same] === token[matched + same]) same += 1;
       const isEnd = matched + same === token.length;
       if (same === length && isEnd) return entryAt(reader);
-      if (same < length && (isEnd || (block[start + same] ?? 0) > (token[matched + same] ?? 0)))
+      if (same < length && (isEnd || (bytes[start + same] ?? 0) > (token[matched + same] ?? 0)))
         return undefined;
       matched += same;
     }
-    skipEntry(reader);
+    block.pass(reader, position);
   }
   return undefined;
 }
@@ -320,10 +358,11 @@ class BlockReader {
   /** Its first bytes as a number: tokens are in the order of their keys, but several may have the same. */
   key = 0;
   private readonly reader: ByteReader;
+  private position = -1;
   private isRead = true;
 
-  constructor(bytes: Uint8Array) {
-    this.reader = new ByteReader(bytes);
+  constructor(private readonly block: DictionaryBlock) {
+    this.reader = block.read();
   }
 
   get token(): Uint8Array {
@@ -332,8 +371,9 @@ class BlockReader {
 
   next(): boolean {
     const { reader } = this;
-    if (!this.isRead) skipEntry(reader);
+    if (!this.isRead) this.block.pass(reader, this.position);
     if (reader.at >= reader.bytes.length) return false;
+    this.position += 1;
     const shared = reader.number();
     const length = shared + reader.number();
     if (length > this.bytes.length) this.bytes = enlarged(this.bytes, length);
@@ -383,14 +423,14 @@ function keyOf(bytes: Uint8Array, length: number): number {
 
 /** Reads all tokens of a dictionary in order. */
 export class DictionaryReader {
-  private block = new BlockReader(new Uint8Array(0));
+  private block = new BlockReader(new DictionaryBlock(new Uint8Array(0)));
   /** Of the next token. */
   private position: number;
 
   /** `read`: the first block. */
   constructor(
     private readonly blocks: number,
-    private readonly bytesOf: (block: number) => Uint8Array,
+    private readonly blockOf: (block: number) => DictionaryBlock,
     private read = 0,
   ) {
     this.position = read * PER_BLOCK;
@@ -400,7 +440,7 @@ export class DictionaryReader {
   next(): boolean {
     while (!this.block.next()) {
       if (this.read === this.blocks) return false;
-      this.block = new BlockReader(this.bytesOf(this.read));
+      this.block = new BlockReader(this.blockOf(this.read));
       this.read += 1;
     }
     this.position += 1;
@@ -411,7 +451,7 @@ export class DictionaryReader {
   goTo(position: number): void {
     const block = Math.floor(position / PER_BLOCK);
     if (block >= this.read) {
-      this.block = new BlockReader(this.bytesOf(block));
+      this.block = new BlockReader(this.blockOf(block));
       this.read = block + 1;
       this.position = block * PER_BLOCK;
     }
