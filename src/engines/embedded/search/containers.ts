@@ -27,6 +27,18 @@ export class Container {
 
 export const EMPTY = new Container(0, new Uint16Array(0), undefined);
 
+/** Bitmaps are parts of larger arrays: it takes longer to make an array, and to collect it, than to fill it. */
+const TOGETHER = 16;
+let spare = new Int32Array(0);
+
+/** A bitmap without bits. */
+function newWords(): Int32Array {
+  if (spare.length === 0) spare = new Int32Array(TOGETHER * WORDS);
+  const words = spare.subarray(0, WORDS);
+  spare = spare.subarray(WORDS);
+  return words;
+}
+
 /** The container of some ascending ordinals of one span, which has so many. */
 export function containerOf(
   ordinals: ArrayLike<number>,
@@ -40,7 +52,7 @@ export function containerOf(
     for (let at = from; at < to; at += 1) sorted[at - from] = (ordinals[at] ?? 0) & 0xffff;
     return new Container(sorted.length, sorted, undefined);
   }
-  const words = new Int32Array(WORDS);
+  const words = newWords();
   for (let at = from; at < to; at += 1) setBit(words, (ordinals[at] ?? 0) & 0xffff);
   return new Container(to - from, undefined, words);
 }
@@ -74,7 +86,7 @@ export function and(a: Container, b: Container): Container {
   if (isWhole(a)) return b;
   if (isWhole(b)) return a;
   if (a.words !== undefined && b.words !== undefined) {
-    const words = new Int32Array(WORDS);
+    const words = newWords();
     let count = 0;
     for (let at = 0; at < WORDS; at += 1) {
       const word = (a.words[at] ?? 0) & (b.words[at] ?? 0);
@@ -106,9 +118,13 @@ function andSorted(few: Uint16Array, many: Uint16Array): Container {
   for (let other = 0; at < few.length && other < many.length;) {
     const a = few[at] ?? 0;
     const b = many[other] ?? 0;
-    if (a === b) found[count++] = a;
-    if (a <= b) at += 1;
-    if (b <= a) other += 1;
+    // 1 or 0: branches would often be mispredicted.
+    const isUpTo = (a - b - 1) >>> 31;
+    const isFrom = (b - a - 1) >>> 31;
+    found[count] = a;
+    count += isUpTo & isFrom;
+    at += isUpTo;
+    other += isFrom;
   }
   return ofSorted(found, count);
 }
@@ -167,14 +183,41 @@ export function or(containers: readonly Container[]): Container {
   if (whole !== undefined) return whole;
   const total = containers.reduce((sum, { count }) => sum + count, 0);
   if (total <= MAX_SORTED) return mergeFew(containers, total);
-  const words = new Int32Array(WORDS);
-  for (const { sorted, words: others } of containers) {
-    if (others !== undefined)
-      for (let at = 0; at < WORDS; at += 1) words[at] = (words[at] ?? 0) | (others[at] ?? 0);
-    else if (sorted !== undefined)
-      for (let at = 0; at < sorted.length; at += 1) setBit(words, sorted[at] ?? 0);
+  const words = newWords();
+  let count = 0;
+  for (const { words: others, count: own } of containers) {
+    if (others === undefined) continue;
+    if (count > 0) count = addWords(words, others);
+    else {
+      words.set(others);
+      count = own;
+    }
   }
-  return compact(words, countBits(words));
+  for (const { sorted } of containers) if (sorted !== undefined) count += addSorted(words, sorted);
+  return compact(words, count);
+}
+
+/** Adds a bitmap to another one, and returns how many bits that has then. */
+function addWords(words: Int32Array, others: Int32Array): number {
+  let count = 0;
+  for (let at = 0; at < WORDS; at += 1) {
+    const word = (words[at] ?? 0) | (others[at] ?? 0);
+    words[at] = word;
+    count += bitsIn(word);
+  }
+  return count;
+}
+
+/** Adds numbers to a bitmap, and returns how many of them it did not have. */
+function addSorted(words: Int32Array, sorted: Uint16Array): number {
+  let count = sorted.length;
+  for (let at = 0; at < sorted.length; at += 1) {
+    const number = sorted[at] ?? 0;
+    const word = words[number >>> 5] ?? 0;
+    words[number >>> 5] = word | (1 << (number & 31));
+    count -= (word >>> (number & 31)) & 1;
+  }
+  return count;
 }
 
 /** With more of them, arrays are sorted together instead of merged two by two. */
@@ -301,9 +344,9 @@ export function countIn(bitmap: Int32Array, first: number, { count, sorted, word
 
 /** The bits of a container as a bitmap of one's own. */
 export function wordsOf({ count, sorted, words }: Container): Int32Array {
-  if (words !== undefined) return words.slice();
-  const copy = new Int32Array(WORDS);
-  if (sorted === undefined) fillBits(copy, 0, count);
+  const copy = newWords();
+  if (words !== undefined) copy.set(words);
+  else if (sorted === undefined) fillBits(copy, 0, count);
   else for (const number of sorted) setBit(copy, number);
   return copy;
 }

@@ -148,7 +148,7 @@ export class Ranked {
       const own = intersection(evaluation.set(filter), set);
       if (own.count === 0) continue;
       for (let level = levels.length; level > 0; level -= 1) {
-        const more = intersection(levels[level - 1] ?? set, own);
+        const more = level === 1 ? own : intersection(levels[level - 1] ?? set, own);
         const before = levels[level];
         if (before === undefined) {
           if (more.count > 0) levels.push(more);
