@@ -156,13 +156,13 @@ interface TokenLabels {
   /** By label, how many documents have the token; 0 for one with control characters. */
   readonly totals: Uint32Array;
   /** By ordinal, the label of the first token; 0 is none. */
-  readonly first: Uint8Array | Uint16Array;
+  readonly first: Uint16Array;
   /** Documents with further tokens, and the labels of these. */
   readonly others: { readonly ordinals: Uint32Array; readonly labels: Uint16Array };
 }
 
-/** TokenLabels are 16-bit numbers, or 8-bit ones if they are few. */
-const MOST_LABELS = { of16: 0xffff, of8: 0xff } as const;
+/** Labels are 16-bit numbers. */
+const MOST_LABELS = 0xffff;
 /** With labels for fewer than one in so many documents, or further ones for more, lists are counted as fast. */
 const FEW_LABELS = 4;
 
@@ -178,7 +178,11 @@ function labelsOf({ segment, check }: CountedMatches, startingWith: string): Tok
   });
 }
 
-function madeLabels({ terms, docs }: Segment, startingWith: string, check: () => void): TokenLabels | undefined {
+function madeLabels(
+  { terms, docs }: Segment,
+  startingWith: string,
+  check: () => void,
+): TokenLabels | undefined {
   const prefix = bytesOf(startingWith);
   const reader = terms.from(prefix);
   if (reader === undefined) return undefined;
@@ -204,7 +208,7 @@ function madeLabels({ terms, docs }: Segment, startingWith: string, check: () =>
   for (let isMore = true; isMore && reader.startsWith(prefix); isMore = reader.next()) {
     visit();
     const label = totals.length;
-    if (label > MOST_LABELS.of16 || others.ordinals.length * FEW_LABELS > docs) return undefined;
+    if (label > MOST_LABELS || others.ordinals.length * FEW_LABELS > docs) return undefined;
     totals.push(0);
     if (CONTROL.test(reader.binary())) continue;
     const own = reader.few(few);
@@ -217,7 +221,7 @@ function madeLabels({ terms, docs }: Segment, startingWith: string, check: () =>
   return {
     start,
     totals: Uint32Array.from(totals),
-    first: totals.length <= MOST_LABELS.of8 ? Uint8Array.from(first) : first,
+    first,
     others: { ordinals: Uint32Array.from(others.ordinals), labels: Uint16Array.from(others.labels) },
   };
 }
@@ -228,7 +232,7 @@ function countLabels({ totals, first, others }: TokenLabels, counted: CountedMat
   const counts = new Uint32Array(totals.length);
   for (const [span, container] of set.containers.entries()) {
     counted.check();
-    countNumbers(counts, first, DECODED, decode(container, span * SPAN, DECODED));
+    countNumbers(counts, first, decode(container, span * SPAN, DECODED));
   }
   const { ordinals, labels } = others;
   const bitmap = ordinals.length === 0 ? undefined : isOthers ? bitmapOf(set) : counted.bitmap;
@@ -413,13 +417,13 @@ class RangeCounter {
     }
     // By position: looked up faster than values are compared.
     const starts = this.startsIn(segment, order);
-    const byPlace = new Uint8Array(segment.docs);
-    for (const [range, start] of starts.entries()) byPlace.fill(range, start, starts[range + 1]);
+    const byBlock = rangesByBlock(starts, segment.docs);
     const counts = new Uint32Array(starts.length);
     const { set, isOthers } = counted.fewer;
     for (const [span, container] of set.containers.entries()) {
       check();
-      countPlaces(counts, byPlace, order.places, DECODED, decode(container, span * SPAN, DECODED));
+      const decoded = decode(container, span * SPAN, DECODED);
+      countPlaces(counts, starts, byBlock, order.places, decoded);
     }
     for (let range = 0; range < this.found.length; range += 1) {
       const own = counts[range] ?? 0;
@@ -458,29 +462,39 @@ class RangeCounter {
   }
 }
 
-/** Counts the ranges of the first `count` ordinals. */
+/** Positions are looked up by blocks of 64, which takes little memory. */
+const BLOCK_BITS = 6;
+/** A block with positions of several ranges. Ranges are fewer. */
+const MIXED = 255;
+
+function rangesByBlock(starts: readonly number[], docs: number): Uint8Array {
+  const byBlock = new Uint8Array((docs >>> BLOCK_BITS) + 1);
+  for (const [range, start] of starts.entries()) byBlock.fill(range, start >>> BLOCK_BITS);
+  for (const start of starts)
+    if ((start & ((1 << BLOCK_BITS) - 1)) !== 0) byBlock[start >>> BLOCK_BITS] = MIXED;
+  return byBlock;
+}
+
+/** Counts the ranges of the first `count` ordinals that are decoded. */
 function countPlaces(
   counts: Uint32Array,
-  byPlace: Uint8Array,
+  starts: readonly number[],
+  byBlock: Uint8Array,
   places: Uint32Array,
-  ordinals: Int32Array,
   count: number,
 ): void {
   for (let at = 0; at < count; at += 1) {
-    const range = byPlace[places[ordinals[at] ?? 0] ?? 0] ?? 0;
+    const place = places[DECODED[at] ?? 0] ?? 0;
+    let range = byBlock[place >>> BLOCK_BITS] ?? 0;
+    if (range === MIXED) range = firstWhere(starts.length, (next) => (starts[next] ?? 0) > place) - 1;
     counts[range] = (counts[range] ?? 0) + 1;
   }
 }
 
-/** Counts the numbers of the first `count` ordinals. */
-function countNumbers(
-  counts: Uint32Array,
-  numbers: Uint8Array | Uint16Array,
-  ordinals: Int32Array,
-  count: number,
-): void {
+/** Counts the labels of the first `count` ordinals that are decoded. */
+function countNumbers(counts: Uint32Array, numbers: Uint16Array, count: number): void {
   for (let at = 0; at < count; at += 1) {
-    const number = numbers[ordinals[at] ?? 0] ?? 0;
+    const number = numbers[DECODED[at] ?? 0] ?? 0;
     counts[number] = (counts[number] ?? 0) + 1;
   }
 }
