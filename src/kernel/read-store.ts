@@ -189,8 +189,11 @@ export abstract class ReadStore {
    * its own checkpoint only, not those requested at the same time.
    */
   abstract checkpoint(target: Target): Promise<Position>;
-  /** Makes all writes so far visible to queries. */
-  abstract refresh(target: Target): Promise<void>;
+  /**
+   * Makes all writes so far visible to queries. With `upTo`, a position that `checkpoint` has returned, only those up to it need be: that
+   * takes no time where none was made since the last refresh.
+   */
+  abstract refresh(target: Target, upTo?: Position): Promise<void>;
 
   // Reading -------------------------------------------------------------------------------------------------
   // Queries raise `QueryTooLong`, and the reason of their signal.

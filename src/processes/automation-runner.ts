@@ -128,8 +128,9 @@ export class AutomationRunner {
     const { store, follower } = this.parts;
     const { projection } = automation;
     const target = { collection: projection.collection.name };
-    await follower.reachedInTime(await store.checkpoint(target));
-    await store.refresh(target);
+    const checkpoint = await store.checkpoint(target);
+    await follower.reachedInTime(checkpoint);
+    await store.refresh(target, checkpoint);
     await this.postponed.sync();
     let last = START;
     const failed: FailedAction[] = [];

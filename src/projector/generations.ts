@@ -38,7 +38,7 @@ export async function liveNow(
   const live = await liveGeneration(store, spec);
   const target = live === undefined ? { collection: spec.name } : targetOf(live);
   const position = await store.checkpoint(target);
-  await store.refresh(target);
+  await store.refresh(target, position);
   return { target, position };
 }
 

@@ -59,6 +59,7 @@ export async function swapStandby(
         `${parked} documents of ${nameOf(generation)} could not be folded and are parked; --force makes it live nevertheless`,
       );
     await reachLive(log, store, projection, generation, parts);
+    await store.refresh(targetOf(generation));
     const swapped = await makeLive(store, generation, parts);
     if (kind === 'ready') await removeNote(store, 'ready', name);
     return swapped;

@@ -93,11 +93,11 @@ export class PositionWait {
       const least = waiters.map(({ position }) => position).reduce((a, b) => (a < b ? a : b));
       const visible = await this.position.read(least);
       const reached = waiters.filter(({ position }) => visible !== undefined && visible >= position);
-      if (reached.length > 0) await this.position.refresh();
+      if (visible !== undefined && reached.length > 0) await this.position.refresh(visible);
       for (const waiter of reached) if (this.waiters.delete(waiter)) waiter.resolve(true);
       const unpaused = reached.length < waiters.length ? await this.unpaused() : undefined;
       const shown = waiters.filter(({ position }) => unpaused !== undefined && unpaused >= position);
-      if (shown.length > reached.length) await this.position.refresh();
+      if (unpaused !== undefined && shown.length > reached.length) await this.position.refresh(unpaused);
       const now = this.clock.monotonic();
       const expired = waiters.filter((waiter) => now >= waiter.deadline || shown.includes(waiter));
       for (const waiter of expired) if (this.waiters.delete(waiter)) waiter.resolve(false);
@@ -212,7 +212,7 @@ class PositionOf {
     }
   }
 
-  async refresh(): Promise<void> {
-    await Promise.all(this.targets.map((target) => this.store.refresh(target)));
+  async refresh(upTo: Position): Promise<void> {
+    await Promise.all(this.targets.map((target) => this.store.refresh(target, upTo)));
   }
 }

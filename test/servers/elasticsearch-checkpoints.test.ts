@@ -1,5 +1,6 @@
 import { Client } from '@elastic/elasticsearch';
 import { openElasticsearch } from '../../src/engines/elasticsearch/open-store';
+import { EVERYTHING } from '../../src/kernel/query';
 import { type ReadStore } from '../../src/kernel/read-store';
 import { OFFERS } from '../contracts/read-store/documents';
 import { at, live } from '../contracts/read-store/subject';
@@ -47,6 +48,69 @@ test('concurrent writes of checkpoints share one request', async () => {
   expect(proxy.asked.slice(before).filter(({ path }) => path.includes('_bulk'))).toHaveLength(1);
   expect(await store.checkpoint(target)).toBe(at(2));
   expect(await store.checkpoint({ collection: others.name })).toBe(at(2));
+});
+
+const refreshesSince = (before: number): number =>
+  proxy.asked.slice(before).filter(({ path }) => path.includes('_refresh')).length;
+const offer = (id: string) => ({ put: { id, fields: { feedId: 1 }, body: '' } });
+
+test('concurrent refreshes share one request, and an index that does not exist fails its own only', async () => {
+  const others = { ...OFFERS, name: 'others' };
+  for (const spec of [OFFERS, others]) await live(store, spec);
+  const refresh = (...names: string[]) =>
+    Promise.allSettled(names.map((collection) => store.refresh({ collection })));
+  await refresh(OFFERS.name, others.name);
+  const before = proxy.asked.length;
+  const done = await refresh(OFFERS.name, others.name, OFFERS.name);
+  expect(done.map(({ status }) => status)).toEqual(Array(3).fill('fulfilled'));
+  expect(refreshesSince(before)).toBe(1);
+  const remove = `${new URL(url).pathname.slice(1)}.${others.name}.*`;
+  const [index = ''] = Object.keys(await server.indices.get({ index: remove }));
+  await server.indices.delete({ index });
+  await store.write(target, [{ version: at(1), ...offer('a') }], at(1));
+  const [offers, missing] = await refresh(OFFERS.name, others.name);
+  expect(offers).toMatchObject({ status: 'fulfilled' });
+  expect(missing).toMatchObject({ status: 'rejected', reason: { name: 'NoGeneration' } });
+  expect(await store.count(target, EVERYTHING)).toBe(1);
+});
+
+test('a refresh up to a checkpoint leaves out what has no document since the last one', async () => {
+  await live(store, OFFERS);
+  const reader = openElasticsearch(url);
+  /** Refreshes that are sent, and the documents that are visible then. */
+  const seen = async (): Promise<readonly [refreshes: number, documents: number]> => {
+    const position = await reader.checkpoint(target);
+    const before = proxy.asked.length;
+    await reader.refresh(target, position);
+    return [refreshesSince(before), await reader.count(target, EVERYTHING)];
+  };
+  await store.write(target, [{ version: at(1), ...offer('a') }], at(1));
+  expect(await seen()).toEqual([1, 1]);
+  await store.write(target, [], at(2));
+  expect(await seen()).toEqual([0, 1]);
+  await store.write(target, [{ version: at(3), ...offer('b') }], at(3));
+  await store.write(target, [], at(4));
+  expect(await seen()).toEqual([1, 2]);
+  // Documents without a checkpoint count with the next one.
+  await store.write(target, [{ version: at(5), ...offer('c') }]);
+  await store.write(target, [], at(5));
+  expect(await seen()).toEqual([1, 3]);
+  // Another process does not know of them.
+  const other = openElasticsearch(url);
+  await other.write(target, [], at(6));
+  expect(await seen()).toEqual([1, 3]);
+  // Another generation was not refreshed yet.
+  const next = await store.create(OFFERS);
+  const wanted = { collection: OFFERS.name, generation: next.number };
+  await store.finish(next);
+  await store.write(wanted, [{ version: at(1), ...offer('d') }], at(6));
+  await store.swap(next);
+  expect(await seen()).toEqual([1, 1]);
+  const before = proxy.asked.length;
+  await reader.refresh(target, at(7));
+  await reader.refresh(target);
+  expect(refreshesSince(before)).toBe(2);
+  for (const one of [reader, other]) await one.close();
 });
 
 test('an index that cannot be written fails its own checkpoint only', async () => {

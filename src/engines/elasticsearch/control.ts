@@ -1,9 +1,8 @@
 import { setImmediate as nextRound } from 'node:timers/promises';
 import { type estypes } from '@elastic/elasticsearch';
-import { type Position } from '../../kernel/event';
+import { type Position, START } from '../../kernel/event';
 import { EngineUnavailable } from '../../kernel/event-log';
 import { isLeaseActive, type Lease } from '../../kernel/leases';
-import { type Found } from '../../kernel/query';
 import {
   type ElasticConnection,
   failureOf,
@@ -159,58 +158,112 @@ class SharedRequests<Item, Answer> {
   }
 }
 
-/** A checkpoint to store in the index of an alias. */
+/** A checkpoint. No document was written after `written`. */
 interface StoredCheckpoint {
-  readonly alias: string;
   readonly position: Position;
+  readonly written: Position;
 }
 
+/** Indices per request: their names are in one line of HTTP, which may have 4,096 bytes. */
+const REFRESHED = 20;
+
 /**
- * Reads and writes checkpoints, those of several read models in one request: waiting for a position polls all of them,
- * and most events move all of them.
+ * Reads and writes checkpoints, and refreshes up to them, several read models in one request: waiting for a position polls
+ * and refreshes all of them, and most events move all of them, but write documents of few.
  */
 export class Checkpoints {
   private readonly reads = new SharedRequests((aliases: readonly string[], retryMs) =>
     this.read(aliases, retryMs),
   );
-  private readonly writes = new SharedRequests((checkpoints: readonly StoredCheckpoint[], retryMs) =>
-    this.store(checkpoints, retryMs),
+  private readonly writes = new SharedRequests(
+    (checkpoints: readonly (StoredCheckpoint & { readonly alias: string })[], retryMs) =>
+      this.store(checkpoints, retryMs),
   );
+  private readonly refreshes = new SharedRequests((aliases: readonly string[], retryMs) =>
+    this.refreshAll(aliases, retryMs),
+  );
+  /** By alias: the last checkpoint that was written with documents, unless others have been written since. */
+  private readonly written = new Map<string, Position>();
+  /** By alias: the checkpoint that was read last, and its index. */
+  private readonly seen = new Map<string, StoredCheckpoint & { readonly index: string }>();
+  /** By index: up to which `written` its documents are visible. */
+  private readonly visible = new Map<string, Position>();
 
   constructor(private readonly connection: ElasticConnection) {}
 
   /** How far the log has been projected; undefined if not at all. */
   async of({ alias, retryMs }: IndexContext): Promise<Position | undefined> {
-    return await this.reads.ask(alias, retryMs);
+    const found = await this.reads.ask(alias, retryMs);
+    if (found !== undefined) this.seen.set(alias, found);
+    return found?.position;
   }
 
-  async write({ alias, retryMs }: IndexContext, position: Position): Promise<void> {
-    await this.writes.ask({ alias, position }, retryMs);
+  /** Call it before documents are written. */
+  writesDocuments({ alias }: IndexContext): void {
+    this.written.delete(alias);
+  }
+
+  /** `isAlone`: no documents are written with it. */
+  async write({ alias, retryMs }: IndexContext, position: Position, isAlone: boolean): Promise<void> {
+    const written = isAlone ? (this.written.get(alias) ?? position) : position;
+    await this.writes.ask({ alias, position, written }, retryMs);
+    this.written.set(alias, written);
+  }
+
+  /** `upTo`: a checkpoint that was read. */
+  async refresh({ alias, retryMs }: IndexContext, upTo?: Position): Promise<void> {
+    const seen = this.seen.get(alias);
+    const { index = '', written = START, position = START } = seen ?? {};
+    const isVisible = (this.visible.get(index) ?? '') >= written;
+    if (upTo !== undefined && upTo <= position && isVisible) return;
+    await this.refreshes.ask(alias, retryMs);
+    if (seen !== undefined && !isVisible) this.visible.set(index, written);
   }
 
   private async read(
     aliases: readonly string[],
     retryMs: number,
-  ): Promise<readonly (Position | undefined | Error)[]> {
+  ): Promise<readonly ((StoredCheckpoint & { readonly index: string }) | undefined | Error)[]> {
     const request = {
       docs: aliases.map((alias) => ({ _index: alias, _id: CHECKPOINT })),
       // With the id, so that no entry of the list is empty and omitted.
-      filter_path: ['docs._id', 'docs._source', 'docs.error'],
+      filter_path: ['docs._id', 'docs._index', 'docs._source', 'docs.error'],
     };
     return await this.connection.ask(async (client, options) => {
-      const { docs } = await client.mget<Pick<Found, 'version'>>(request, options);
+      const { docs } = await client.mget<CheckpointEntry>(request, options);
       return docs.map((entry) => {
-        if (!('error' in entry)) return entry._source?.version;
-        return raisedAlone(failureOf({ status: 500, type: entry.error.type, reason: '' }), aliases);
+        if ('error' in entry)
+          return raisedAlone(failureOf({ status: 500, type: entry.error.type, reason: '' }), aliases);
+        if (entry._source === undefined) return undefined;
+        const { version: position, body: written = position } = entry._source;
+        return { index: entry._index, position, written };
       });
     }, retryMs);
   }
 
-  private async store(
-    checkpoints: readonly StoredCheckpoint[],
+  private async refreshAll(
+    aliases: readonly string[],
     retryMs: number,
   ): Promise<readonly (undefined | Error)[]> {
-    const operations = checkpoints.flatMap(({ alias, position }) => checkpointIn(alias, position));
+    const all = [...new Set(aliases)];
+    try {
+      for (let at = 0; at < all.length; at += REFRESHED) {
+        const index = all.slice(at, at + REFRESHED);
+        await this.connection.ask((client, options) => client.indices.refresh({ index }, options), retryMs);
+      }
+      return aliases.map(() => undefined);
+    } catch (error) {
+      // One of several does not exist, it is not known which: each is refreshed alone.
+      if (error instanceof NoSuchIndex && all.length > 1) return aliases.map(() => new Error(error.message));
+      throw error;
+    }
+  }
+
+  private async store(
+    checkpoints: readonly (StoredCheckpoint & { readonly alias: string })[],
+    retryMs: number,
+  ): Promise<readonly (undefined | Error)[]> {
+    const operations = checkpoints.flatMap(({ alias, ...checkpoint }) => checkpointIn(alias, checkpoint));
     return await this.connection.ask(async (client, options) => {
       const failures = await bulkFailures(client.bulk(bulkOf(operations), options));
       return checkpoints.map((_, at) => failures[at] && raisedAlone(failures[at], checkpoints));
@@ -281,9 +334,16 @@ function tombstone(version: Position): string {
   return JSON.stringify({ version });
 }
 
+/** A checkpoint as an entry without an id, which no query finds. Other fields would need a mapping; former programs wrote no `body`. */
+interface CheckpointEntry {
+  readonly version: Position;
+  readonly body?: Position;
+}
+
 /** Stores a checkpoint in the index of an alias. */
-function checkpointIn(alias: string, checkpoint: Position): BulkOperation {
-  return [action(CHECKPOINT, checkpoint, `"_index":${JSON.stringify(alias)},`), tombstone(checkpoint)];
+function checkpointIn(alias: string, { position, written }: StoredCheckpoint): BulkOperation {
+  const entry: CheckpointEntry = { version: position, body: written };
+  return [action(CHECKPOINT, position, `"_index":${JSON.stringify(alias)},`), JSON.stringify(entry)];
 }
 
 /** Sends operations; retries only those that failed because the server is busy. */

@@ -148,9 +148,10 @@ class ElasticsearchStore extends ReadStore {
 
   async write(target: Target, writes: readonly Write[], checkpoint?: Position): Promise<void> {
     const writing = async (context: IndexContext): Promise<void> => {
+      if (writes.length > 0) this.checkpoints.writesDocuments(context);
       await writeBatch(context, writes);
       // In a request of its own: in one with documents, it could be stored although one of them is not.
-      if (checkpoint !== undefined) await this.checkpoints.write(context, checkpoint);
+      if (checkpoint !== undefined) await this.checkpoints.write(context, checkpoint, writes.length === 0);
     };
     await this.at(target, writing, { kind: 'write' });
   }
@@ -159,10 +160,8 @@ class ElasticsearchStore extends ReadStore {
     return await this.at(target, async (context) => (await this.checkpoints.of(context)) ?? START);
   }
 
-  async refresh(target: Target): Promise<void> {
-    await this.at(target, ({ alias, ask }) =>
-      ask((client, options) => client.indices.refresh({ index: alias }, options)),
-    );
+  async refresh(target: Target, upTo?: Position): Promise<void> {
+    await this.at(target, (context) => this.checkpoints.refresh(context, upTo));
   }
 
   async get(target: Target, ids: readonly string[], options: QueryOptions = {}): Promise<readonly Found[]> {

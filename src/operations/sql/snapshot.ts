@@ -214,7 +214,7 @@ class Maker {
     // Before the documents are read: what is retried meanwhile is read again next time.
     const parked = live === undefined ? [] : await this.parkedIn(nameOf(live));
     const now = { position: checkpoint, generation, ...(parked.length === 0 ? {} : { parked }) };
-    await store.refresh(target);
+    await store.refresh(target, checkpoint);
     const before = this.manifest.models[name];
     let model = before?.generation === generation ? before : undefined;
     let ids = model && (await this.changedIds(projection, model, now));

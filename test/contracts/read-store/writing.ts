@@ -224,6 +224,26 @@ export function writing(subject: Subject): void {
     expect(await subject.store().checkpoint(target)).toBe(START);
   });
 
+  it('shows what was written up to a checkpoint after a refresh up to it', async () => {
+    const store = subject.store();
+    await live(store, OFFERS);
+    const batches: (readonly [readonly Write[], string?])[] = [
+      [[{ put: document, version: at(2) }], at(2)],
+      [[], at(3)],
+      [[{ put: other, version: at(4) }]],
+      [[], at(5)],
+      [[{ remove: document.id, version: at(6) }], at(6)],
+      [[], at(7)],
+    ];
+    const counts: number[] = [];
+    for (const [writes, checkpoint] of batches) {
+      await store.write(target, writes, checkpoint);
+      await store.refresh(target, await store.checkpoint(target));
+      if (checkpoint !== undefined) counts.push(await store.count(target, EVERYTHING));
+    }
+    expect(counts).toEqual([1, 1, 2, 1, 1]);
+  });
+
   it('stores the newest state of each document, whatever the order and number of its writes', async () => {
     const writes = fc.array(
       fc.record({
