@@ -7,6 +7,7 @@ import {
   lastCancelled,
   type SubscriptionEvent,
 } from '../../domain/subscriptions/subscription';
+import { Candidates } from '../../domain/subscriptions/selector';
 import { type Occurrence, occurrenceOf, partiesOf, type Topic } from '../../domain/subscriptions/topic';
 import { Directory } from '../../network/directory';
 import { DIRECTORY_PREFIXES } from '../../network/events';
@@ -54,6 +55,8 @@ const REQUESTS: ReadonlySet<string> = new Set<SubscriptionEvent['type']>([
  */
 export class Matcher {
   private readonly book = new SubscriptionBook();
+  /** Of `book`, by organisation and topic, for those that something has happened to since it changed. */
+  private readonly candidates = new Map<string, Candidates<readonly [string, ActiveSubscription]>>();
   private rates: PublishedRates | undefined;
   /** As far as topics join it. */
   private readonly directory = new Directory();
@@ -89,6 +92,7 @@ export class Matcher {
     if (changesSubscription(event)) {
       checked(toDomainEvent(event) as SubscriptionEvent, isUsable);
       this.book.apply(event);
+      this.candidates.clear();
     }
     if (DIRECTORY_PREFIXES.some((prefix) => event.stream.startsWith(prefix))) this.directory.apply(event);
     if (event.stream !== RATES_STREAM) return;
@@ -133,13 +137,23 @@ export class Matcher {
   ): Generator<Due> {
     const { rates, report } = this;
     const budget = new ByteBudget(this.limits);
-    for (const [id, subscription] of this.book.ofOrganisation(party)) {
-      if (subscription.topic !== topic.name) continue;
+    for (const [id, subscription] of this.candidatesOf(party, topic).of(occurrence)) {
       const prepared = preparedOf(id, subscription);
       const selected = prepared.selector.of(party, occurrence);
       if (selected === undefined) continue;
       yield* messagesOf({ event, id, subscription, prepared, occurrence: selected, rates, budget, report });
     }
+  }
+
+  private candidatesOf(party: number, { name }: Topic): Candidates<readonly [string, ActiveSubscription]> {
+    const key = `${party} ${name}`;
+    let known = this.candidates.get(key);
+    if (known === undefined) {
+      const all = [...this.book.ofOrganisation(party)].filter(([, { topic }]) => topic === name);
+      known = new Candidates(all, ([id, subscription]) => preparedOf(id, subscription).selector);
+      this.candidates.set(key, known);
+    }
+    return known;
   }
 
   /** What an organisation has asked for. */

@@ -1,6 +1,6 @@
 import { queryWordsOf } from '../../wire/words';
 import { type SubscriptionContent, type SubscriptionFilter } from './subscription';
-import { isParty, type Occurrence } from './topic';
+import { isParty, type Occurrence, variantsOf } from './topic';
 
 /** A condition of a subscription on what it is notified of: a list of its filter, or its site. */
 export interface Clause {
@@ -9,6 +9,8 @@ export interface Clause {
   readonly isMet: (occurrence: Occurrence) => boolean;
   /** The value that an occurrence has instead, if it has one. Of several none is named: they may be of others. */
   readonly found: (occurrence: Occurrence) => number | string | undefined;
+  /** What of an occurrence has to be in the list. */
+  readonly fact?: (occurrence: Occurrence) => FactFound;
 }
 
 type FactFound = number | string | ReadonlySet<number | string> | undefined;
@@ -32,6 +34,7 @@ function among(
       const value = found(occurrence);
       return typeof value === 'object' ? 'others' : value;
     },
+    fact: found,
   };
 }
 
@@ -52,6 +55,9 @@ function keywords(allowed: readonly string[] | undefined): Clause | undefined {
     found: () => 'its texts',
   };
 }
+
+/** Lists that tell most occurrences apart, the best first. */
+const NARROW: readonly Clause['name'][] = ['siteId', 'siteIds', 'eventIds', 'programIds'];
 
 /** What a subscription selects. */
 export class Selector {
@@ -90,6 +96,16 @@ export class Selector {
     return isBefore || !isParty(occurrence, organisationId) ? otherwise.disappeared : occurrence;
   }
 
+  /** The shortest list of ids of which few occurrences have one. */
+  get narrowest(): Clause | undefined {
+    const lists = NARROW.map((name) => this.beyondState.find((clause) => clause.name === name));
+    return lists.reduce((shortest, list) =>
+      shortest === undefined || (list !== undefined && list.allowed.length < shortest.allowed.length)
+        ? list
+        : shortest,
+    );
+  }
+
   /** The clauses that an occurrence does not meet. */
   exclusions(occurrence: Occurrence): readonly Clause[] {
     return this.clauses.filter(({ isMet }) => !isMet(occurrence));
@@ -100,4 +116,50 @@ function isSeen(occurrence: Occurrence, organisationId: number, clauses: readonl
   // Most occurrences are excluded by a clause, and each subscription is asked.
   for (const { isMet } of clauses) if (!isMet(occurrence)) return false;
   return isParty(occurrence, organisationId);
+}
+
+/**
+ * Finds the few subscriptions that may select an occurrence by the narrowest list of each, since one organisation may
+ * have thousands and each selector takes its time.
+ */
+export class Candidates<Subscription> {
+  private readonly all: readonly Subscription[];
+  /** Places in `all`, by clause and id. */
+  private readonly listed = new Map<Clause['name'], { fact: Required<Clause>['fact']; places: Places }>();
+  private readonly unlisted: number[] = [];
+
+  constructor(all: Iterable<Subscription>, selectorOf: (subscription: Subscription) => Selector) {
+    this.all = [...all];
+    for (const [place, subscription] of this.all.entries()) {
+      const { name, fact, allowed = [] } = selectorOf(subscription).narrowest ?? {};
+      if (name === undefined || fact === undefined) {
+        this.unlisted.push(place);
+        continue;
+      }
+      const { places } = this.listed.get(name) ?? { places: new Map<number | string, number[]>() };
+      this.listed.set(name, { fact, places });
+      for (const id of new Set(allowed)) {
+        const others = places.get(id);
+        if (others === undefined) places.set(id, [place]);
+        else others.push(place);
+      }
+    }
+  }
+
+  /** In their order. Those left out select it in none of its variants. */
+  of(occurrence: Occurrence): readonly Subscription[] {
+    const found = new Set(this.unlisted);
+    for (const { fact, places } of this.listed.values())
+      for (const id of new Set(variantsOf(occurrence).flatMap((variant) => idsIn(fact(variant)))))
+        for (const place of places.get(id) ?? []) found.add(place);
+    const places = [...found].sort((one, other) => one - other);
+    return places.flatMap((place) => this.all.slice(place, place + 1));
+  }
+}
+
+type Places = Map<number | string, number[]>;
+
+function idsIn(fact: FactFound): readonly (number | string)[] {
+  if (fact === undefined) return [];
+  return typeof fact === 'object' ? [...fact] : [fact];
 }
