@@ -6,6 +6,7 @@ import { addressProblem } from '../delivery/sending/addresses';
 import { Downloads } from '../delivery/sending/download';
 import { type DeliveriesOwned, isOwner, OWNER_STREAM } from '../domain/deliveries/ownership';
 import { type Secrets } from '../domain/subscriptions/subscription';
+import { BodyBudgets } from '../http/posted-body';
 import { type RecordedEvent } from '../kernel/event';
 import { EngineUnavailable, type EventLog } from '../kernel/event-log';
 import { TokenUses } from '../network/token-uses';
@@ -113,9 +114,10 @@ export async function openApi(options: ApiParts): Promise<Api> {
     const book = new SourceBook(clock, eventLog, ending.signal, report);
     const transfers = new Downloads({ clock, allowed, most: config.maxBody });
     opened.push(() => transfers.close());
+    const bodyBudgets = new BodyBudgets({ memory: config.bodyMemory, space: config.bodySpace });
     const fetcher = new SourceFetcher({
       ...{ ...known, book, loader, follower, report, leases: engines.leases },
-      ...{ downloads: transfers, most: config.maxBody },
+      ...{ downloads: transfers, most: config.maxBody, budgets: bodyBudgets },
     });
     opened.push(() => fetcher.stop());
     const parts: AppParts = {
@@ -125,6 +127,7 @@ export async function openApi(options: ApiParts): Promise<Api> {
       store,
       leases: engines.leases,
       follower,
+      bodyBudgets,
       loader,
       downloads,
       counter,

@@ -17,6 +17,7 @@ import { Clock } from '../runtime/clock';
 import { DescribeModule } from '../http/describe';
 import { RequestJournal } from '../http/idempotency';
 import { installHttp, HttpModule } from '../http/install';
+import { type BodyBudgets } from '../http/posted-body';
 import { type HttpParts } from '../http/service';
 import { WaitForReadModels } from '../http/visible-writes';
 import { EventLog } from '../kernel/event-log';
@@ -57,6 +58,7 @@ export interface AppParts {
   readonly rebuilding: Rebuilding;
   readonly sql: AnswerSql;
   readonly sources: FeedSources;
+  readonly bodyBudgets: BodyBudgets;
   /** Tokens that the documentation offers to everybody: those of a demonstration. */
   readonly demoTokens?: readonly OfferedToken[];
   /** Seals the sessions of the console. */
@@ -139,6 +141,7 @@ export async function createApp(parts: AppParts): Promise<NestFastifyApplication
   const messages = subscriptionServices({ transactions: transactionApi });
   const http: HttpParts = {
     ...config,
+    bodyBudgets: parts.bodyBudgets,
     services: [productService, voucherService, claimService, ...messages, operatorService],
     openRoutes: OPEN_ROUTES,
     journal: new RequestJournal(clock, parts.subscriptions.deliveries, parts.answerKey),

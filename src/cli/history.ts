@@ -21,7 +21,7 @@ const SUBJECTS = {
   transaction: 'a transaction',
   claim: 'a claim',
   subscription: 'a subscription to notifications',
-  feed: 'a feed: its definition, loads, deletions, refused posts and category mappings',
+  feed: 'a feed: its definition, source, loads, deletions, refused posts and category mappings',
   program: 'a program',
 } as const;
 

@@ -5,6 +5,7 @@ import { Readable } from 'node:stream';
 import * as nest from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
 import { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
+import { encoded } from '../http/answer-writer';
 import { StaticContent } from '../http/describe';
 import { type PostedBody } from '../http/posted-body';
 import { whenOver } from '../http/send-stream';
@@ -106,13 +107,13 @@ class ConsoleController implements nest.OnModuleDestroy {
     const name = nameIn(request);
     const asked = askedOf(queryOf(request));
     if (name === 'login') {
-      this.sendText(reply, 200, loginText(this.base, asked['to'] ?? ''));
+      await this.sendText(reply, 200, loginText(this.base, asked['to'] ?? ''));
       return;
     }
     await this.within(request, reply, async (visit) => {
       const page = pageNamed(name);
       if (page === undefined) {
-        this.sendMissing(reply, name);
+        await this.sendMissing(reply, name);
         return;
       }
       const sections = await settled(page, visit.operator, asked);
@@ -124,7 +125,7 @@ class ConsoleController implements nest.OnModuleDestroy {
       const said = saidIn(request);
       if (said !== undefined) this.setCookie(reply, SAID, '', 0);
       const frame = this.frameOf(page, asked, visit);
-      this.sendText(reply, 200, pageText({ ...frame, page, menu: MENU, asked, sections, said }));
+      await this.sendText(reply, 200, pageText({ ...frame, page, menu: MENU, asked, sections, said }));
     });
   }
 
@@ -170,7 +171,7 @@ class ConsoleController implements nest.OnModuleDestroy {
         ([one]) => one === posted['do'],
       )?.[1];
       if (action === undefined) {
-        this.sendMissing(reply, name);
+        await this.sendMissing(reply, name);
         return;
       }
       const { tone, text } = await done(action, operator, posted);
@@ -186,12 +187,12 @@ class ConsoleController implements nest.OnModuleDestroy {
     const wait = this.failed.begin(address, now);
     if (wait > 0) {
       const text = loginText(this.base, to, `Too many logins have failed: try again in ${wait} s.`);
-      this.sendText(reply.header('Retry-After', wait), 429, text);
+      await this.sendText(reply.header('Retry-After', wait), 429, text);
       return;
     }
     const problem = await this.problemOf(token);
     if (problem !== undefined) {
-      this.sendText(reply, 403, loginText(this.base, to, problem));
+      await this.sendText(reply, 403, loginText(this.base, to, problem));
       return;
     }
     this.failed.succeeded(address);
@@ -297,13 +298,14 @@ class ConsoleController implements nest.OnModuleDestroy {
     return `${new URL(this.options.baseUrl()).pathname.replace(/\/$/, '')}/console`;
   }
 
-  private sendMissing(reply: FastifyReply, name: string): void {
+  private async sendMissing(reply: FastifyReply, name: string): Promise<void> {
     const text = `The console has no page “${name.slice(0, 100)}”, or not with this form.`;
-    this.sendText(reply, 404, messageText(this.base, 'No such page', text));
+    await this.sendText(reply, 404, messageText(this.base, 'No such page', text));
   }
 
-  private sendText(reply: FastifyReply, status: number, text: string): void {
-    void reply.code(status).headers(SECURITY).type('text/html; charset=utf-8').send(text);
+  private async sendText(reply: FastifyReply, status: number, text: string): Promise<void> {
+    const body = await encoded(Buffer.from(text), reply);
+    void reply.code(status).headers(SECURITY).type('text/html; charset=utf-8').send(body);
   }
 
   private setCookie(reply: FastifyReply, name: string, value: string, ms: number): void {

@@ -29,6 +29,7 @@ export interface SiteParts {
 /** Guides, by their names: files of `docs/`, which a build has its own copy of. */
 const GUIDES = {
   requests: 'Requests',
+  feeds: 'Loading products',
   following: 'Keeping a copy',
   notifications: 'Notifications',
   decisions: 'Decisions',

@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import { promisify } from 'node:util';
 import { constants, gzip as gzipped } from 'node:zlib';
 import { Injectable } from '@nestjs/common';
-import { type FastifyReply } from 'fastify';
+import { type FastifyReply, type FastifyRequest } from 'fastify';
 import { SYSTEM_CLOCK } from '../runtime/clock';
 import { SLICE_MS } from '../runtime/concurrency';
 import { acceptsGzip, CONTENT_TYPES, type Format } from '../wire/api/format';
@@ -46,7 +46,8 @@ export class AnswerWriter {
   }
 
   private async write({ renderings, details }: Answer, reply: FastifyReply): Promise<Payload> {
-    const { headers = {}, position, status = 200 } = details;
+    const { headers = {}, position, status = 200, itemFaults = [] } = details;
+    reply.headers(helpLinks(itemFaults, this.parts.baseUrl()));
     if (position !== undefined) reply.header('X-Log-Position', position);
     if (renderings === 'none') {
       reply.code(status);
@@ -97,16 +98,15 @@ export class AnswerWriter {
     // An answer that is kept is there as a whole.
     const chunks = reply.request.repeatable === undefined ? produced : whole(produced);
     const leastRate = this.parts.downloadRate;
-    const gzip = acceptsGzip(reply.request.headers['accept-encoding']?.toString());
     const first = await chunks.next();
     if (first.done === true) return Buffer.alloc(0);
     const second = await chunks.next();
     if (second.done === true) {
-      const body =
-        gzip && first.value.byteLength >= COMPRESSED_FROM ? await encoded(first.value, reply) : first.value;
+      const body = await encoded(first.value, reply);
       dropIfSlow(reply.raw, body.byteLength, leastRate);
       return body;
     }
+    const gzip = acceptsGzip(reply.request.headers['accept-encoding']?.toString());
     if (gzip) reply.header('Content-Encoding', 'gzip');
     if (reply.request.method === 'HEAD') {
       await chunks.return(undefined);
@@ -158,11 +158,20 @@ function describe(reply: FastifyReply, contentType: string): void {
     .header('X-Content-Type-Options', 'nosniff');
 }
 
-/** Compressed by a thread of libuv: the event loop continues. */
-async function encoded(body: Buffer, reply: FastifyReply): Promise<Buffer> {
+/**
+ * A body of a text for a client, compressed if that is worth it (`docs/decisions.md#x80`), by a thread of libuv: the
+ * event loop continues.
+ */
+export async function encoded(body: Buffer, reply: FastifyReply): Promise<Buffer> {
+  if (!isCompressed(body, reply.request)) return body;
   const smaller = await compress(body, { level: constants.Z_BEST_SPEED });
   reply.header('Content-Encoding', 'gzip');
   return smaller;
+}
+
+/** Whether an answer with this body is compressed. */
+export function isCompressed({ byteLength }: Buffer, { headers }: Pick<FastifyRequest, 'headers'>): boolean {
+  return byteLength >= COMPRESSED_FROM && acceptsGzip(headers['accept-encoding']?.toString());
 }
 
 async function* whole(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {

@@ -21,6 +21,13 @@ interface AnswerDetails {
   readonly position?: Position;
   /** The format that a key asked for; it overrides negotiation. */
   readonly format?: Format;
+  /** Of single items within the answer: the pages of their codes are linked. */
+  readonly itemFaults?: readonly Fault[];
+}
+
+/** The faults of items that were refused. */
+export function faultsIn(results: readonly ({ readonly faults: readonly Fault[] } | object)[]): Fault[] {
+  return results.flatMap((result) => ('faults' in result ? result.faults : []));
 }
 
 /** Returned by a handler: `AnswerWriter` renders it in the negotiated format. */

@@ -1,4 +1,5 @@
 import { createHash, hash } from 'node:crypto';
+import { gzipSync } from 'node:zlib';
 import {
   Controller,
   type ExecutionContext,
@@ -22,28 +23,39 @@ import { openApiDocument } from '../wire/api/openapi';
 import { type Operation } from '../wire/api/openapi-operation';
 import { writeXml } from '../wire/xml/write';
 import { type XmlSchema, toXsd } from '../wire/xml/xsd';
+import { isCompressed } from './answer-writer';
 import { ApiOperation, formatsOf, keyTable, rolesOf } from './decorators';
 import { sentTokens } from './request-state';
 import { HttpParts, serviceOf } from './service';
 
 /** Content that does not change while the process runs: clients may cache it and revalidate by ETag. */
 export class StaticContent {
-  private readonly etag: string;
+  private readonly body: Buffer;
+  private readonly digest: string;
+  private compressed: Buffer | undefined;
 
   constructor(
     private readonly contentType: string,
-    private readonly body: string | Buffer,
+    body: string | Buffer,
     private readonly headers: Readonly<Record<string, string>> = {},
   ) {
-    this.etag = `"${hash('sha1', body)}"`;
+    this.body = Buffer.from(body);
+    this.digest = hash('sha1', body);
   }
 
-  send({ headers }: FastifyRequest, reply: FastifyReply): void {
+  send(request: FastifyRequest, reply: FastifyReply): void {
+    const isGzip = isCompressed(this.body, request);
+    // Each representation has its own (RFC 9110, 8.8.1).
+    const etag = `"${this.digest}${isGzip ? '-gzip' : ''}"`;
     reply
-      .headers({ ...this.headers, ETag: this.etag, 'Cache-Control': 'no-cache' })
+      .headers({ ...this.headers, ETag: etag, 'Cache-Control': 'no-cache', Vary: 'Accept-Encoding' })
       .header('X-Content-Type-Options', 'nosniff');
-    if (hasVersion(headers['if-none-match'], this.etag)) void reply.code(304).send();
-    else void reply.type(this.contentType).send(this.body);
+    if (hasVersion(request.headers['if-none-match'], etag)) {
+      void reply.code(304).send();
+      return;
+    }
+    if (isGzip) reply.header('Content-Encoding', 'gzip');
+    void reply.type(this.contentType).send(isGzip ? (this.compressed ??= gzipSync(this.body)) : this.body);
   }
 }
 

@@ -35,7 +35,7 @@ export class FailureFilter implements ExceptionFilter {
   async catch(error: unknown, host: ArgumentsHost): Promise<void> {
     const request = host.switchToHttp().getRequest<FastifyRequest>();
     const reply = host.switchToHttp().getResponse<FastifyReply>();
-    request.bodyShare.handled();
+    request.bodyShare.handled(reply.raw);
     if (error instanceof ClientGone) {
       // Nobody reads the answer, but Fastify waits for one.
       void reply.send();

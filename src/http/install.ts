@@ -4,16 +4,9 @@ import { type FastifyReply, type FastifyRequest } from 'fastify';
 import { type Fault } from '../kernel/fault';
 import { type Operation } from '../wire/api/openapi-operation';
 import { API_VERSION, missingRoute, type Routes } from '../wire/api/errors';
-import {
-  answerConnect,
-  answerPreflight,
-  boundConnections,
-  CORS_HEADERS,
-  watchConnections,
-  whenFirst,
-} from './adapter';
+import { answerConnect, boundConnections, watchConnections, whenFirst, CORS } from './adapter';
 import { AnswerWriter } from './answer-writer';
-import { BodyBudgets, takeExpectations } from './posted-body';
+import { takeExpectations } from './posted-body';
 import { operationsOf } from './describe';
 import { requestLogger, endCommand, traceRequest } from './request-log';
 import { RequestMetrics } from './request-metrics';
@@ -31,7 +24,7 @@ export function installHttp(app: NestFastifyApplication): void {
   const adapter = app.getHttpAdapter();
   const fastify = adapter.getInstance();
   if (!(adapter instanceof FastifyAdapter)) throw new Error('expected an application on `httpAdapter`');
-  const { services, openRoutes, maxBody, bodyMemory, bodySpace, maxConnections } = app.get(HttpParts);
+  const { services, openRoutes, maxBody, bodyBudgets: budgets, maxConnections } = app.get(HttpParts);
   const routes = new RouteBook(
     new Set(services.flatMap(({ legacyPrefixes }) => legacyPrefixes)),
     operationsOf(app.get(ModulesContainer)),
@@ -47,14 +40,14 @@ export function installHttp(app: NestFastifyApplication): void {
   takeExpectations(fastify.server);
   fastify.server.on('connect', (request, socket) => answerConnect(request, socket, fastify.log));
   const stop = new AbortController();
-  const budgets = new BodyBudgets({ memory: bodyMemory, space: bodySpace });
   const decorate = decorateRequests(fastify, { services, maxBody, budgets, stopping: stop.signal });
   const log = requestLogger(fastify);
   const metrics = app.get(RequestMetrics);
+  // Runs before Nest answers preflight requests.
   adapter.setOnRequestHook((request: FastifyRequest, reply: FastifyReply, done: (fault?: Fault) => void) => {
     // Many parts listen for the end of an answer; Node.js would warn of a leak.
     reply.raw.setMaxListeners(0);
-    reply.headers(CORS_HEADERS).header(REQUEST_ID, request.id);
+    reply.header(REQUEST_ID, request.id);
     decorate(request, reply);
     whenFirst(request.raw, reply.raw, () => {
       log(request, reply);
@@ -63,9 +56,7 @@ export function installHttp(app: NestFastifyApplication): void {
       const { method, target, raw } = request;
       const missing =
         raw.url?.startsWith('/') === true ? undefined : missingRoute(method, target.path, routes);
-      traceRequest(request, reply.raw, () => {
-        if (missing !== undefined || !answerPreflight(request, reply)) done(missing);
-      });
+      traceRequest(request, reply.raw, () => done(missing));
     });
   });
   watchConnections(fastify, stop);
@@ -77,16 +68,13 @@ export function installHttp(app: NestFastifyApplication): void {
       : undefined;
     done(headerFault(raw) ?? missing);
   });
-  // So that preflight requests have a route, whatever their path is.
-  fastify.options('*', (_, reply) => {
-    reply.callNotFound();
-  });
+  app.enableCors(CORS);
   const writer = app.get(AnswerWriter);
   const reply = adapter.reply.bind(adapter);
   // Nest waits for the promise. An interceptor would cost a tenth of a search (ADR 17).
   Object.assign(adapter, {
     reply: async (response: FastifyReply, returned: unknown, status?: number): Promise<unknown> => {
-      response.request.bodyShare.handled();
+      response.request.bodyShare.handled(response.raw);
       endCommand(response.request);
       const payload = await writer.payloadOf(returned, response);
       await response.request.repeatable?.answered(response, payload);

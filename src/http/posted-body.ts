@@ -75,7 +75,7 @@ const RETRY_AFTER = 5;
 const SETTINGS = { memory: 'BODY_MEMORY', space: 'BODY_SPACE' } as const;
 type Resource = keyof typeof SETTINGS;
 
-/** What all bodies may use together, fair between tokens, and one large body beside it (`docs/decisions.md#x100`). */
+/** What all bodies, posted or fetched, may use together, fair between tokens, and one large body beside it (`docs/decisions.md#x100`). */
 export class BodyBudgets {
   readonly memory: FairBudget;
   readonly space: FairBudget;
@@ -88,7 +88,7 @@ export class BodyBudgets {
   }
 }
 
-/** The part of the budgets that the body of one request uses, until its handler has ended and the answer is sent. */
+/** The part of the budgets that one body uses; that of a request until its handler has ended and the answer is sent. */
 export class BodyShare {
   private readonly used = { memory: 0, space: 0 };
   /** The part of it that the budgets count. */
@@ -99,7 +99,6 @@ export class BodyShare {
     private readonly budgets: BodyBudgets,
     /** The hash of the token; known once the request is admitted. */
     private readonly client: () => string,
-    private readonly response: ServerResponse,
   ) {}
 
   /** Uses this much for a body of at most `limit` bytes. Raises 503 if it is not free now, 413 if it never is. */
@@ -126,13 +125,13 @@ export class BodyShare {
   }
 
   /** The handler of the request has returned, or failed: nothing is made of the body any more. */
-  handled(): void {
+  handled(response: ServerResponse): void {
     if (this.isHandled) return;
     this.isHandled = true;
-    whenOver(this.response, () => this.release());
+    whenOver(response, () => this.release());
   }
 
-  private release(): void {
+  release(): void {
     const { budgets, counted, used } = this;
     if (budgets.large === this) budgets.large = undefined;
     for (const resource of ['memory', 'space'] as const) {

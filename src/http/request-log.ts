@@ -1,3 +1,4 @@
+import { finished } from 'node:stream';
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, LogController } from 'fastify';
 import { type RequestTarget, type SentKey } from '../wire/keys/request-target';
 import { ExpectedFailureLog, isUnavailable } from './failure-filter';
@@ -18,7 +19,7 @@ export function requestLogger({
     const { socket } = raw;
     const began = performance.now();
     const sentBefore = socket.bytesWritten;
-    whenOver(response, () => {
+    finished(response, (error) => {
       log.info(
         {
           method: raw.method,
@@ -28,7 +29,7 @@ export function requestLogger({
           ms: Math.round((performance.now() - began) * 10) / 10,
           bytes: socket.bytesWritten - sentBefore,
           organisationId: request.caller?.organisationId,
-          disconnected: response.writableFinished ? undefined : true,
+          disconnected: error === undefined || error === null ? undefined : true,
         },
         'request',
       );

@@ -71,7 +71,7 @@ export function decorateRequests(
     request.contentType = headers['content-type'];
     delete headers['content-type'];
     request.service = serviceOf(services, request.routeOptions.url ?? request.target.path);
-    request.bodyShare = new BodyShare(budgets, () => request.caller?.tokenHash ?? '', reply.raw);
+    request.bodyShare = new BodyShare(budgets, () => request.caller?.tokenHash ?? '');
     request.body = new PostedBody(request, reply, request.bodyShare, maxBody, stopping);
   };
 }

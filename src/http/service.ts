@@ -5,6 +5,7 @@ import { type Description } from '../wire/api/description';
 import { type BodyFaults } from '../wire/api/format';
 import { type KeyFaults } from '../wire/keys/keys';
 import { type RequestJournal } from './idempotency';
+import { type BodyBudgets } from './posted-body';
 import { API_VERSION, httpFaults, openApiFaults } from '../wire/api/errors';
 
 /** A service as the shared HTTP code knows it: data only. */
@@ -116,9 +117,8 @@ export abstract class HttpParts {
   /** Of requests with an `Idempotency-Key`. */
   abstract readonly journal: RequestJournal;
   abstract readonly maxBody: number;
-  /** Bytes of memory, and of disk space, for all bodies that are received or processed (`docs/decisions.md#x100`). */
-  abstract readonly bodyMemory: number;
-  abstract readonly bodySpace: number;
+  /** For all bodies that are received or processed. */
+  abstract readonly bodyBudgets: BodyBudgets;
   /** Connections that are accepted at a time (`docs/decisions.md#x101`). */
   abstract readonly maxConnections: number;
   /** Requests a minute for each token of a system (`docs/decisions.md#a6`). */

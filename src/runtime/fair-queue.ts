@@ -63,8 +63,7 @@ export class FairQueue {
     }
   }
 
-  /** Whether a task of this client would start at once. */
-  hasSlot(client: string): boolean {
+  private hasSlot(client: string): boolean {
     const { atOnce, perClient, reserved = 0 } = this.limits;
     const own = this.runningOf.get(client) ?? 0;
     return this.running < (own === 0 ? atOnce : atOnce - reserved) && own < perClient;

@@ -99,8 +99,8 @@ export const SETTINGS = {
   BODY_SPACE: {
     default: '10GB',
     description:
-      'Disk space for all posted products that are being received or loaded; one token has at most half of it, so ' +
-      'it should be twice `MAX_BODY`. At least 1MB.',
+      'Disk space for all products that are being received, fetched or loaded; one token, and all fetches together, ' +
+      'have at most half of it, so it should be twice `MAX_BODY`. At least 1MB.',
     serving: true,
   },
   MAX_CONNECTIONS: {

@@ -28,7 +28,7 @@ beforeAll(async () => {
   app = await TestApp.start({
     network: NETWORK,
     now: () => new Date(now),
-    settings: { NOTIFY_ALLOW: '127.0.0.0/8', MAX_BODY: '1MB' },
+    settings: { NOTIFY_ALLOW: '127.0.0.0/8', MAX_BODY: '1MB', BODY_SPACE: '1MB' },
   });
 });
 
@@ -361,5 +361,54 @@ describe('the source of a feed (decisions P40)', () => {
     now += 24 * HOUR_MS;
     await fetched();
     expect([requests.length, await listed(), await products()]).toEqual([asked, undefined, 'efghijklmn']);
+  });
+
+  it('counts within BODY_SPACE as a posted file (decisions X100)', async () => {
+    await set({ feedId: german, url: url(), every: '6h' });
+    const { space } = app.bodyBudgets;
+    answer = (_, response) => response.end(`{"products":[${' '.repeat(space.most)}]}`);
+    await fetched();
+    expect(await listed()).toMatchObject({
+      ...{ state: 'failing', failures: 1 },
+      reason: expect.stringMatching(/^the body needs about \d+ bytes of space, .*\(BODY_SPACE\)/) as string,
+    });
+    const count = (await loads()).length;
+    // Without room it is no failure of the source, and fetched again later.
+    sends('ab');
+    space.takeFree('posts', space.total);
+    await app.post(`/1.0/products/sources/fetch;fid=${german}`, { token });
+    await fetched();
+    space.give('posts', space.total);
+    expect([await listed(), (await loads()).length]).toEqual([
+      expect.objectContaining({ state: 'failing', failures: 1 }),
+      count,
+    ]);
+    // What failed fetches have used is free again.
+    expect([space.usedBy('sources of feeds'), await products()]).toEqual([0, 'efghijklmn']);
+    await app.delete(`/1.0/products/sources;fid=${german}`, { token });
+  });
+
+  it('has its events in the history of its feed (decisions X109)', async () => {
+    const answered = await app.get(`/ops/1.0/history/feed/${german}`, { token: OTHER_TOKENS.operator });
+    interface Entry {
+      readonly event: string;
+      readonly by: string;
+      readonly changes: object;
+      readonly state: { readonly source?: object };
+    }
+    const entries = answered.json<readonly Entry[]>().filter(({ event }) => event.startsWith('Source'));
+    expect(entries.map(({ event }) => event)).toEqual(await types());
+    const asked = ['SourceSet', 'SourceRemoved', 'SourceFetchRequested', 'SourceShrinkAccepted'];
+    for (const { event, by } of entries)
+      expect([event, by]).toEqual([event, asked.includes(event) ? 'advertiser 1 or operator' : 'system']);
+    const first = { url: url(), every: '6h', state: 'new', fetch: 'asked for' };
+    expect(entries[0]?.state.source).toEqual(first);
+    expect(entries[1]?.changes).toMatchObject({
+      'source.state': { before: 'new', after: 'ok' },
+      'source.importId': { after: expect.any(String) as string },
+    });
+    const held = entries.find(({ event }) => event === 'SourceHeld');
+    expect(held?.changes).toMatchObject({ 'source.held': { after: { listed: 4, removed: 3 } } });
+    expect(entries.at(-1)?.state.source).toBeUndefined();
   });
 });

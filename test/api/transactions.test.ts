@@ -287,6 +287,8 @@ describe('reporting several', () => {
     expect(answer.body).toMatch(
       /<results>\s*<result>.*XB-1_302_1.*<\/result>\s*<result>.*CON_350.*<\/results>/s,
     );
+    // The page of the error of the item (decisions X139).
+    expect(answer.headers.link).toBe('<https://api.example/docs/errors/CON_350>; rel="help"');
   });
 });
 

@@ -345,6 +345,7 @@ describe('voucher dry run', () => {
       );
       const refused = { errors: [{ code: '101', message: 'title must be set' }] };
       expect(answer.json()).toEqual([{ id }, { id: 0 }, refused, { id }]);
+      expect(answer.headers.link).toBe('<https://api.example/docs/errors/101>; rel="help"');
       expect(answer.headers['x-dry-run']).toBe('true');
       expect(await world.app.engines.log.head()).toBe(before);
     });

@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { gunzipSync } from 'node:zlib';
 import { claimFaultTable } from '../../src/domain/claims/faults';
 import { productFaultTable } from '../../src/domain/products/feed';
 import { conversionFaultTable } from '../../src/domain/subscriptions/faults';
@@ -61,7 +62,16 @@ describe('the documentation (decisions A8, X82)', () => {
 
   it('has pages that are all reached from the first one, without a token, also behind a proxy with a prefix', () => {
     for (const [path, { statusCode }] of pages) expect([path, statusCode]).toEqual([path, 200]);
-    const names = ['requests', 'following', 'notifications', 'decisions', 'errors', 'products', 'vouchers'];
+    const names = [
+      'requests',
+      'feeds',
+      'following',
+      'notifications',
+      'decisions',
+      'errors',
+      'products',
+      'vouchers',
+    ];
     const services = ['claims', 'conversions', 'claim-subscriptions', 'operations'];
     expect([...pages.keys()]).toEqual(
       expect.arrayContaining(['/docs', ...[...names, ...services].map((name) => `/docs/${name}`)]),
@@ -93,6 +103,23 @@ describe('the documentation (decisions A8, X82)', () => {
       const { headers } = await app.get(path);
       const known = { 'if-none-match': String(headers.etag) };
       expect([path, (await app.get(path, { headers: known })).statusCode]).toEqual([path, 304]);
+    }
+  });
+
+  it('is compressed for those who accept it, with an ETag of its own (decisions X80)', async () => {
+    for (const path of ['/docs/products', '/docs/files/style.css', '/1.0/openapi.json']) {
+      const plain = await app.get(path);
+      const headers = { 'accept-encoding': 'gzip' };
+      const packed = await app.get(path, { headers });
+      expect(gunzipSync(packed.rawPayload).toString()).toBe(plain.body);
+      expect([packed.headers['content-encoding'], packed.headers.vary]).toEqual([
+        'gzip',
+        expect.stringContaining('Accept-Encoding'),
+      ]);
+      expect(packed.headers.etag).not.toBe(plain.headers.etag);
+      const known = { ...headers, 'if-none-match': String(packed.headers.etag) };
+      const again = await app.get(path, { headers: known });
+      expect([again.statusCode, again.body, again.headers['content-encoding']]).toEqual([304, '', undefined]);
     }
   });
 

@@ -4,7 +4,7 @@ import { Body, Controller, Post } from '@nestjs/common';
 import { type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { type Caller } from '../../src/network/organisations';
 import { Answer } from '../../src/http/answer';
-import { PostedBody } from '../../src/http/posted-body';
+import { BodyBudgets, PostedBody } from '../../src/http/posted-body';
 import { Fault, Faults } from '../../src/kernel/fault';
 import { notesApp } from './notes-service';
 
@@ -45,7 +45,8 @@ const clientSockets: Socket[] = [];
 beforeEach(async () => {
   received = () => Promise.resolve();
   asks = true;
-  const options = { callerOf, maxBody: 1_000_000, bodyMemory: MEMORY };
+  const bodyBudgets = new BodyBudgets({ memory: MEMORY, space: MEMORY });
+  const options = { callerOf, maxBody: 1_000_000, bodyBudgets };
   ({ app } = await notesApp(options, [TreesController]));
   await app.listen(0, '127.0.0.1');
   serverSockets = [];

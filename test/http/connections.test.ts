@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { IncomingMessage, ServerResponse } from 'node:http';
+import { IncomingMessage } from 'node:http';
 import { type AddressInfo, connect, Socket } from 'node:net';
 import { type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { BodyBudgets, BodyShare, PostedBody } from '../../src/http/posted-body';
@@ -163,7 +163,7 @@ describe('a body that comes too slowly (decisions X11)', () => {
     raw.on('error', () => undefined);
     const request = { raw, contentType: undefined, service: notes, repeatable: undefined };
     const budgets = new BodyBudgets({ memory: 1e9, space: 1e9 });
-    const share = new BodyShare(budgets, () => 'a', new ServerResponse(raw));
+    const share = new BodyShare(budgets, () => 'a');
     const reply = {
       headers: () => {
         throw new Error('not answered');

@@ -9,7 +9,7 @@ import { httpAdapter } from '../../src/http/adapter';
 import { ApiOperation, CurrentCaller, MatrixKeys, Produces, Roles } from '../../src/http/decorators';
 import { RequestJournal } from '../../src/http/idempotency';
 import { installHttp, HttpModule } from '../../src/http/install';
-import { PostedBody } from '../../src/http/posted-body';
+import { BodyBudgets, PostedBody } from '../../src/http/posted-body';
 import { type Representation } from '../../src/http/representation';
 import { defineService, type HttpParts } from '../../src/http/service';
 import { WaitForReadModels } from '../../src/http/visible-writes';
@@ -158,8 +158,7 @@ export async function notesApp(
       Buffer.alloc(32),
     ),
     maxBody: 500,
-    bodyMemory: 1024 ** 2,
-    bodySpace: 1024 ** 2,
+    bodyBudgets: new BodyBudgets({ memory: 1024 ** 2, space: 1024 ** 2 }),
     maxConnections: 10_000,
     rateLimits: {},
     callerOf: (hash) => CALLERS.find((caller) => caller.tokenHash === hash),

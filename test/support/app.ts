@@ -20,6 +20,7 @@ import { openApi } from '../../src/app/api';
 import { baseOver } from '../../src/app/opened';
 import { Exporter } from '../../src/services/products/download/exporter';
 import { type RenderedFeeds } from '../../src/services/products/download/rendered-feeds';
+import { type BodyBudgets } from '../../src/http/posted-body';
 import { type SourceFetcher } from '../../src/services/products/source-fetcher';
 import { TestClock } from './clock';
 import { isolatedEngines, type TestedEngines } from './engines';
@@ -74,6 +75,7 @@ export class TestApp {
     readonly tokenUses: TokenUses,
     /** Fetches sources of feeds when a test says so. */
     readonly fetcher: SourceFetcher,
+    readonly bodyBudgets: BodyBudgets,
   ) {}
 
   static async start(options: TestAppOptions): Promise<TestApp> {
@@ -133,6 +135,7 @@ export class TestApp {
       dataDir,
       parts.tokenUses,
       api.fetcher,
+      parts.bodyBudgets,
     );
     if (!paused) await app.project();
     return app;

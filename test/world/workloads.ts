@@ -19,7 +19,6 @@ import {
   testReceiver,
 } from './workloads/subscriptions';
 import { move, report } from './workloads/transactions';
-import { askSource } from './workloads/sources';
 import { searchProducts, totalTransactions } from './workloads/searches';
 import { postVoucher, withdrawVoucher } from './workloads/vouchers';
 
@@ -46,7 +45,6 @@ const COMMANDS: readonly Command[] = [
   loadFeed,
   deleteProducts,
   restoreFeed,
-  askSource,
   importCategories,
   mapCategory,
   askList,

@@ -1,14 +1,21 @@
+export { Affilog } from './affilog.js';
+export { type components, type operations, type webhooks } from './openapi.js';
 export {
-  Affilog,
-  type Changes,
-  type Claim,
   type Feed,
+  type FeedSource,
   type Load,
+  type PostedProduct,
   type Product,
+  type ProductFile,
+} from './products.js';
+export { type Changes } from './rest.js';
+export { type Claim, type PostedVoucher, type Transaction, type Voucher } from './services.js';
+export {
+  type ClaimMessage,
+  type ClaimSubscription,
   type Subscription,
-} from './affilog.js';
-export { type PostedProduct, type PostedVoucher, type Transaction, type Voucher } from './affilog.js';
+  type TransactionMessage,
+  type VoucherMessage,
+} from './subscriptions.js';
 export { AffilogError, type AffilogOptions, type ListedError, type System } from './transport.js';
 export { type Message, verifyWebhook, WebhookError } from './webhook.js';
-export { type components, type operations, type webhooks } from './openapi.js';
-export { type ClaimMessage, type TransactionMessage, type VoucherMessage } from './affilog.js';

@@ -17,7 +17,7 @@ export interface paths {
         readonly put?: never;
         /**
          * Create, update or replace products
-         * @description Products with a known sourceProductId are updated, others are created; with mode=replace, products that are not posted are removed. Refused products are listed, the others are stored. A body has at most the size that the operator has set, 1 GB by default, and any number of products of at most 256 KiB each; a larger product is refused, a larger body is refused as a whole. CSV has a header that names the columns: those of a download, those of a Google Merchant feed, or others by the key map; it is UTF-8, separated by commas, semicolons or tabs. A body may be compressed (gzip).
+         * @description Products with a known sourceProductId are updated, others are created; with mode=replace, products that are not posted are removed. Refused products are listed, the others are stored. A body has at most the size that the operator has set, 1 GB by default, and any number of products of at most 256 KiB each; a larger product is refused, a larger body is refused as a whole. CSV has a header that names the columns: those of a download, those of a Google Merchant feed, or others by the key map; it is UTF-8, separated by commas, semicolons or tabs. Google Merchant feeds may also be XML (RSS or Atom). A body may be compressed (gzip).
          *
          *     For tokens of advertisers, system PRODUCTS.
          */
@@ -5849,6 +5849,8 @@ export interface operations {
                     readonly "X-Ignored-Fields"?: string;
                     /** @description `true` with dryRun=true: nothing was stored; the id of a voucher that does not exist yet is 0 */
                     readonly "X-Dry-Run"?: string;
+                    /** @description For each code of a refused item the page that explains it, with rel="help" */
+                    readonly Link?: string;
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -6532,6 +6534,8 @@ export interface operations {
                     readonly "X-Log-Position"?: string;
                     /** @description Posted fields that are unknown: the first 20 */
                     readonly "X-Ignored-Fields"?: string;
+                    /** @description For each code of a refused item the page that explains it, with rel="help" */
+                    readonly Link?: string;
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -6610,6 +6614,8 @@ export interface operations {
                     readonly "X-Log-Position"?: string;
                     /** @description Posted fields that are unknown: the first 20 */
                     readonly "X-Ignored-Fields"?: string;
+                    /** @description For each code of a refused item the page that explains it, with rel="help" */
+                    readonly Link?: string;
                     readonly [name: string]: unknown;
                 };
                 content: {

@@ -47,7 +47,8 @@ export class AffilogError extends Error {
   }
 }
 
-export type Query = Readonly<Record<string, unknown>>;
+/** Keys by their names; several values are a list. */
+export type Query = object;
 
 export interface Sent {
   readonly system: System;
@@ -55,10 +56,12 @@ export interface Sent {
   /** With its parameters: `/1.0/vouchers/7`. */
   readonly path: string;
   readonly query?: Query;
-  /** Sent as JSON. */
+  /** Sent as JSON, or as it is if it is a `Blob`. */
   readonly body?: unknown;
   /** The body, in parts; it can be sent only once. */
   readonly stream?: ReadableStream<Uint8Array>;
+  /** Media type of what is no JSON. */
+  readonly type?: string;
   /** A POST that changes nothing the second time: it is sent without `Idempotency-Key`. */
   readonly isIdempotent?: true;
 }
@@ -124,22 +127,23 @@ export class Transport {
 
   private urlOf({ path, query = {} }: Sent): string {
     const keys = new URLSearchParams();
-    for (const [name, value] of Object.entries(query))
+    for (const [name, value] of Object.entries(query) as [string, unknown][])
       for (const one of Array.isArray(value) ? value : [value])
         if (one !== undefined) keys.append(name, String(one));
     return `${this.options.url}${path}${keys.size === 0 ? '' : `?${keys.toString()}`}`;
   }
 
-  private headersOf({ system, body, stream }: Sent, key: string | undefined): Record<string, string> {
+  private headersOf(
+    { system, body, stream, type = 'application/json; charset=utf-8' }: Sent,
+    key: string | undefined,
+  ): Record<string, string> {
     const { token } = this.options;
     const own = typeof token === 'string' ? token : token[system];
     if (own === undefined) throw new TypeError(`token: expected one for ${system}`);
     return {
       Accept: 'application/json',
       Authorization: `Bearer ${own}`,
-      ...(body === undefined && stream === undefined
-        ? {}
-        : { 'Content-Type': 'application/json; charset=utf-8' }),
+      ...(body === undefined && stream === undefined ? {} : { 'Content-Type': type }),
       ...(key === undefined ? {} : { 'Idempotency-Key': key }),
     };
   }
@@ -176,6 +180,7 @@ function isWorthRepeating({ method }: Sent, { status, headers }: Response): bool
 
 function bodyOf({ body, stream }: Sent): RequestInit {
   if (stream !== undefined) return { body: stream, duplex: 'half' } as RequestInit;
+  if (body instanceof Blob) return { body };
   return body === undefined ? {} : { body: JSON.stringify(body) };
 }
 

@@ -1,6 +1,13 @@
 import { endedLoads, undoingsOf } from '../../../projections/imports';
 import { eventsOfOffer } from '../../../projections/price-history';
 import { FEED, type FeedEvent, type RefusalEvent, REFUSALS } from '../../domain/products/feed';
+import {
+  evolveSource,
+  everyText,
+  FEED_SOURCE,
+  type FeedSourceEvent,
+  type FetchedSource,
+} from '../../domain/products/feed-source';
 import { offerId } from '../../domain/products/offer';
 import { formatPrice } from '../../domain/products/product-fields';
 import { eventsOnDemand, toFolded } from '../../kernel/decider';
@@ -86,9 +93,9 @@ async function* eventsAt(
   }
 }
 
-type EventOfFeed = FeedEvent | FeedInfoEvent | MappingEvent | RefusalEvent;
+type EventOfFeed = FeedEvent | FeedInfoEvent | FeedSourceEvent | MappingEvent | RefusalEvent;
 
-/** Definition, loads, deletions, refused posts and mappings; not its products, of which loads have the counts. */
+/** Definition, source, loads, deletions, refused posts and mappings; not its products, of which loads have the counts. */
 export function feedFolder(
   { log, store, directory }: HistoryParts,
   feedId: number,
@@ -98,6 +105,7 @@ export function feedFolder(
   const owner = advertiserOf(directory, directory.feed(feedId)?.programIds[0]);
   const mapped = new Map<string, string>();
   const changed: (readonly [name: string, categoryId: string | undefined])[] = [];
+  let source: FetchedSource | undefined;
   let state: Shown | undefined;
   /** All mappings as of now, whenever it is called. */
   const mappingsNow = (): (() => Shown) => {
@@ -120,7 +128,7 @@ export function feedFolder(
   };
   return {
     title: `feed ${feedId}`,
-    events: merged(['feedinfo', 'mapping', REFUSALS].map(ofStream), loadsOf()),
+    events: merged(['feedinfo', 'mapping', FEED_SOURCE, REFUSALS].map(ofStream), loadsOf()),
     fold: (recorded) => {
       const event = toFolded<EventOfFeed>(recorded);
       switch (event.type) {
@@ -145,6 +153,20 @@ export function feedFolder(
             state,
             rest: mappingsNow(),
           };
+        case 'SourceSet':
+        case 'SourceRemoved':
+        case 'SourceFetchRequested':
+        case 'SourceShrinkAccepted':
+        case 'SourceFetched':
+        case 'SourceFailed':
+        case 'SourceHeld': {
+          source = evolveSource(source, event);
+          const importId = event.type === 'SourceFetched' ? event.data.importId : undefined;
+          const now = source && defined({ ...shown(source), importId });
+          state = state && { ...without(state, 'source'), ...defined({ source: now }) };
+          const isFound = ['SourceFetched', 'SourceFailed', 'SourceHeld'].includes(event.type);
+          return { by: isFound ? 'system' : orOperator(owner), state, rest: mappingsNow() };
+        }
         default:
           break;
       }
@@ -156,6 +178,12 @@ export function feedFolder(
     for await (const revisions of endedLoads(store, feedId))
       yield* eventsAt(log, streamOf(FEED, feedId), revisions, signal);
   }
+}
+
+function shown(source: FetchedSource): Shown {
+  const { minutes, isAsked } = source;
+  const others = without(source, 'minutes', 'since', 'isAsked');
+  return { ...others, every: everyText(minutes), ...(isAsked && { fetch: 'asked for' }) };
 }
 
 /** The load, and how many products there are then. */

@@ -63,7 +63,7 @@ const loadProducts = {
     'the operator has set, 1 GB by default, and any number of products of at most 256 KiB each; a larger product is ' +
     'refused, a larger body is refused as a whole. CSV has a header that names the columns: those of a download, ' +
     'those of a Google Merchant feed, or others by the key map; it is UTF-8, separated by commas, semicolons or tabs. ' +
-    'A body may be compressed (gzip).',
+    'Google Merchant feeds may also be XML (RSS or Atom). A body may be compressed (gzip).',
   isLoad: true,
   example: FEED,
   body: {
@@ -88,6 +88,15 @@ const loadProducts = {
         'id\ttitle\tdescription\tlink\timage_link\tprice\tsale_price\tproduct_type\tavailability\tgtin\n' +
         'lamp-1\tLamp\tOf glass, for the desk\thttps://shop.example/lamp-1\thttps://img.example/lamp-1.jpg\t15.00 EUR' +
         '\t12.00 EUR\tLamps\tin_stock\t4006381333931\n',
+      rss:
+        '<rss version="2.0" xmlns:g="http://base.google.com/ns/1.0">\n  <channel>\n    <item>\n' +
+        '      <g:id>lamp-1</g:id>\n      <g:title>Lamp</g:title>\n' +
+        '      <g:description>Of glass, for the desk</g:description>\n' +
+        '      <g:link>https://shop.example/lamp-1</g:link>\n' +
+        '      <g:image_link>https://img.example/lamp-1.jpg</g:image_link>\n' +
+        '      <g:price>15.00 EUR</g:price>\n      <g:sale_price>12.00 EUR</g:sale_price>\n' +
+        '      <g:product_type>Lamps</g:product_type>\n      <g:availability>in_stock</g:availability>\n' +
+        '      <g:gtin>4006381333931</g:gtin>\n    </item>\n  </channel>\n</rss>\n',
     },
   },
   answer: REFUSALS,

@@ -88,11 +88,10 @@ export class ProductCommands {
 
 function sourceOf(body: LoadBody): FeedSource {
   return {
-    bytes: body.chunks(costOfLoad),
+    bytes: body.chunks((bytes) => costOfLoad(bytes)),
     most: body.maxBody ?? Infinity,
     isGzip: body.isGzip ?? false,
-    onUse: (bytes, { memory, space }) =>
-      body.takes?.({ memory: memory + buffered(bytes), space: Math.max(bytes, space) }),
+    onUse: (bytes, use) => body.takes?.(costOfLoad(bytes, use)),
   };
 }
 
@@ -106,9 +105,12 @@ function buffered(bytes: number): number {
   return Math.min(BUFFERED, LEAST + COPIES * bytes);
 }
 
-/** What a body takes that is not parsed in memory (`docs/decisions.md#x100`): counted on disk even while in memory. */
-function costOfLoad(bytes: number): BodyCost {
-  return { memory: buffered(bytes), space: bytes };
+/**
+ * What a body takes of which so many bytes have come, and whose load uses this much (`docs/decisions.md#x100`): counted
+ * on disk even while in memory.
+ */
+export function costOfLoad(bytes: number, use: BodyCost = { memory: 0, space: 0 }): BodyCost {
+  return { memory: use.memory + buffered(bytes), space: Math.max(bytes, use.space) };
 }
 
 /** A fault of the post, not one of ours (`docs/decisions.md#a12`). */

@@ -12,8 +12,9 @@ import {
   type Shrink,
   type SourceOutcome,
 } from '../../domain/products/feed-source';
+import { type BodyBudgets, BodyShare } from '../../http/posted-body';
 import { type EventLog } from '../../kernel/event-log';
-import { NamedError } from '../../kernel/fault';
+import { Fault, NamedError } from '../../kernel/fault';
 import { type Leases } from '../../kernel/leases';
 import { type ReadStore } from '../../kernel/read-store';
 import { defined } from '../../kernel/without';
@@ -23,8 +24,8 @@ import { Leader, Troubles } from '../../runtime/leader';
 import { LeaseHolder, SOURCES_LEASE } from '../../runtime/lease-holder';
 import { LOADS } from '../../runtime/metrics';
 import { type FileFormat, formatOfFile } from '../../wire/api/format';
-import { countProducts, isRefusal } from './commands';
-import { loadFeed, type ProductLoader } from './load/load-feed';
+import { costOfLoad, countProducts, isRefusal } from './commands';
+import { type FeedSource, loadFeed, type ProductLoader } from './load/load-feed';
 import { type LoadResult } from './load/loader';
 import {
   changeSource,
@@ -44,6 +45,8 @@ interface FetcherParts {
   readonly loader: ProductLoader;
   readonly book: SourceBook;
   readonly downloads: Pick<Downloads, 'get'>;
+  /** Shared with posted bodies. */
+  readonly budgets: BodyBudgets;
   /** Bytes of a file when it is not compressed. */
   readonly most: number;
   readonly report: (failure: unknown) => void;
@@ -56,6 +59,8 @@ const BACKOFF_MS = { first: 500, longest: 30_000 } as const;
 const AT_ONCE = 4;
 /** After a failure of ours, such as an unavailable engine, which says nothing about the source (ms). */
 const OURS_MS = 60_000;
+/** Status of the fault of a body that finds no room (`docs/decisions.md#x100`). */
+const NO_ROOM = 503;
 
 /** The bytes are those of the file before, although its server does not say so. */
 class SameFile extends NamedError {}
@@ -152,12 +157,16 @@ export class SourceFetcher {
       const gone = new AbortController();
       const work = this.fetch(feedId, source, AbortSignal.any([signal, gone.signal]))
         .catch((error: unknown) => {
-          this.postponed.set(feedId, clock.monotonic() + OURS_MS);
+          this.postpone(feedId);
           this.troubles.add(`source of feed ${feedId}`, error);
         })
         .finally(() => this.underWay.delete(feedId));
       this.underWay.set(feedId, { work, gone });
     }
+  }
+
+  private postpone(feedId: number): void {
+    this.postponed.set(feedId, this.parts.clock.monotonic() + OURS_MS);
   }
 
   private forget(feedId: number): void {
@@ -197,7 +206,7 @@ export class SourceFetcher {
     this.troubles.clear(`source of feed ${feedId}`);
   }
 
-  /** Undefined if it was stopped. Raises `EngineUnavailable`. */
+  /** Undefined if it was stopped, or finds no room. Raises `EngineUnavailable`. */
   private async fetched(
     feedId: number,
     source: FetchedSource,
@@ -234,6 +243,10 @@ export class SourceFetcher {
         if (error.isOurs) throw error;
         return { ...kept, outcome: { is: 'failed', reason: error.message }, retryAfter: error.retryAfter };
       }
+      if (error instanceof Fault && error.status === NO_ROOM) {
+        this.postpone(feedId);
+        return undefined;
+      }
       if (isRefusal(error)) return { ...kept, outcome: { is: 'failed', reason: error.message } };
       throw error;
     } finally {
@@ -247,7 +260,8 @@ export class SourceFetcher {
     bytes: AsyncIterable<Buffer>,
     named: FileFormat | undefined,
   ): Promise<LoadResult> {
-    const { clock, log, loader, follower, most } = this.parts;
+    const { budgets, clock, log, loader, follower, most } = this.parts;
+    const share = new BodyShare(budgets, () => 'sources of feeds');
     const record = new FeedRefusals(clock, log).begin(feedId, 'replace', { fetched: true });
     const request = {
       feedId,
@@ -258,7 +272,8 @@ export class SourceFetcher {
       source: { accepted },
     } as const;
     try {
-      const loaded = await loadFeed(loader, request, { bytes, most });
+      const onUse: FeedSource['onUse'] = (length, use) => share.grow(costOfLoad(length, use), most);
+      const loaded = await loadFeed(loader, request, { bytes, most, onUse });
       LOADS.add(1, { result: loaded.held === undefined ? 'stored' : 'refused' });
       if (loaded.held === undefined) countProducts(loaded);
       else await record(fault.illegalValue(heldText(feedId, loaded.held)));
@@ -268,6 +283,8 @@ export class SourceFetcher {
       if (!(error instanceof SameFile)) LOADS.add(1, { result: isRefused ? 'refused' : 'failed' });
       if (isRefused) await record(error);
       throw error;
+    } finally {
+      share.release();
     }
   }
 }

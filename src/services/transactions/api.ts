@@ -1,6 +1,6 @@
 import { operationsById, shape } from '../../wire/api/description';
 import { TEXT } from '../../wire/keys/keys';
-import { IGNORED_FIELDS } from '../../wire/keys/name-list';
+import { IGNORED_FIELDS, ITEM_HELP } from '../../wire/keys/name-list';
 import { PAGE_HEADERS } from '../../wire/keys/pages';
 import {
   listedTransaction,
@@ -76,7 +76,7 @@ export const transactionApi = operationsById({
     also: { 201: 'The transaction is new' },
   },
   reportTransactions: {
-    sends: IGNORED_FIELDS,
+    sends: { ...IGNORED_FIELDS, ...ITEM_HELP },
     summary: 'Report several transactions',
     description:
       'Each is recorded or refused on its own: the answer has a result for each, in order. At most 10,000 of them, ' +
@@ -92,7 +92,7 @@ export const transactionApi = operationsById({
     answer: RESULT,
   },
   moveTransactions: {
-    sends: IGNORED_FIELDS,
+    sends: { ...IGNORED_FIELDS, ...ITEM_HELP },
     summary: 'Request transitions of several transactions',
     description:
       'Each is carried out or refused on its own: the answer has a result for each, in order. At most 10,000 of ' +

@@ -5,7 +5,7 @@ import {
   postedTransitions,
   type TransactionResult,
 } from '../../domain/transactions/transaction-fields';
-import { Answer, ListAnswer, QueuedAnswer } from '../../http/answer';
+import { Answer, faultsIn, ListAnswer, QueuedAnswer } from '../../http/answer';
 import { ApiOperation, CurrentCaller, MatrixKeys, Produces, Roles } from '../../http/decorators';
 import { PostedBody } from '../../http/posted-body';
 import { VisibleWrites } from '../../http/visible-writes';
@@ -148,6 +148,7 @@ class TransactionsController {
     return Answer.of(api.reportTransactions, results.map(toResult), {
       position,
       headers: ignoredFields(unread),
+      itemFaults: faultsIn(results),
     });
   }
 }

@@ -1,6 +1,6 @@
 import { operationsById, shape, type Shape } from '../../wire/api/description';
 import { INTEGER } from '../../wire/keys/keys';
-import { IGNORED_FIELDS } from '../../wire/keys/name-list';
+import { IGNORED_FIELDS, ITEM_HELP } from '../../wire/keys/name-list';
 import { SINCE_HEADERS } from '../../wire/keys/pages';
 import {
   bulkResults,
@@ -62,7 +62,7 @@ export const voucherApi = operationsById({
       'them, 8 MiB in all and 1 MiB each.',
     body: { name: 'PostedVouchers', kind: postedVouchers },
     answer: { name: 'BulkResults', kind: bulkResults },
-    sends: POSTED,
+    sends: { ...POSTED, ...ITEM_HELP },
   },
   deleteVoucher: { summary: 'Delete a voucher', path: VOUCHER_ID },
   listVersions: {

@@ -1,7 +1,7 @@
 import { Body, Controller, Delete, type DynamicModule, Get, Module, Param, Post } from '@nestjs/common';
 import { voucherFaults as fault, voucherFaultTable } from '../../domain/vouchers/voucher';
 import { VoucherWriter } from '../../domain/vouchers/voucher-writer';
-import { Answer, ListAnswer } from '../../http/answer';
+import { Answer, faultsIn, ListAnswer } from '../../http/answer';
 import { ApiOperation, CurrentCaller, MatrixKeys, Produces, Roles } from '../../http/decorators';
 import { PostedBody } from '../../http/posted-body';
 import { defineService } from '../../http/service';
@@ -94,7 +94,7 @@ class VouchersController {
     const options = { dryRun, texts, requestId: body.repeatable?.id };
     const { results, position } = await this.commands.postAll(items, caller.organisationId, options);
     const listed = results.map((result) => ('faults' in result ? errorsAsJson(result.faults) : result));
-    return new Answer({ json: () => listed }, { position });
+    return new Answer({ json: () => listed }, { position, itemFaults: faultsIn(results) });
   }
 
   @Delete(':id')

@@ -52,6 +52,7 @@ interface ExampleTexts {
   readonly xml?: string;
   readonly csv?: string;
   readonly tsv?: string;
+  readonly rss?: string;
   readonly ics?: string;
   readonly ndjson?: string;
   readonly text?: string;

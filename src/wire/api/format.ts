@@ -2,8 +2,8 @@ import { type MakeFault } from '../../kernel/fault';
 import { type Extension } from '../keys/request-target';
 import { httpFaults } from './errors';
 
-/** `text` is what other programs define, and `tsv` is posted only: they have no extension. */
-export type Format = Extension | 'text' | 'tsv';
+/** `text` is what other programs define, `tsv` and `rss` are posted only: they have no extension. `rss` is read as XML. */
+export type Format = Extension | 'text' | 'tsv' | 'rss';
 
 export type BodyFormat = 'json' | 'xml';
 
@@ -14,6 +14,7 @@ export const CONTENT_TYPES = {
   ics: 'text/calendar; charset=utf-8',
   ndjson: 'application/x-ndjson; charset=utf-8',
   tsv: 'text/tab-separated-values; charset=utf-8',
+  rss: 'application/rss+xml; charset=utf-8',
   text: 'text/plain; version=0.0.4; charset=utf-8',
   jsonp: 'application/javascript; charset=utf-8',
 } as const;
@@ -26,10 +27,8 @@ const MEDIA_TYPES: Readonly<Record<Format, readonly [string, ...string[]]>> = {
   ndjson: ['application/x-ndjson'],
   text: ['text/plain'],
   tsv: ['text/tab-separated-values'],
+  rss: ['application/rss+xml', 'application/atom+xml'],
 };
-
-/** Media types of feeds in XML, which only feeds of products may have. */
-const FEED_TYPES: readonly string[] = ['application/rss+xml', 'application/atom+xml'];
 
 /** The media type of a format, as it is described: without a charset, which is UTF-8. */
 export function mediaTypeFor(format: Format): string {
@@ -146,7 +145,7 @@ export function bodyFormat<Accepted extends Format>(
   const example = accepted.map((format) => `${MEDIA_TYPES[format][0]}; charset=utf-8`).join(' or ');
   const sent = contentType === undefined ? 'Content-Type is missing' : `Content-Type: ${contentType}`;
   const type = mediaTypeOf(contentType);
-  const isFeed = FEED_TYPES.includes(type) && accepted.some((one) => one === 'tsv');
+  const isFeed = MEDIA_TYPES.rss.includes(type) && accepted.some((one) => one === 'tsv');
   const format = accepted.find((one) => (isFeed ? one === 'xml' : MEDIA_TYPES[one].includes(type)));
   if (format === undefined) {
     const isType = contentType === undefined || MEDIA_TYPE.test(type);
@@ -167,7 +166,7 @@ function mediaTypeOf(contentType: string | undefined): string {
 }
 
 function formatOfType(type: string): BodyFormat | undefined {
-  if (FEED_TYPES.includes(type)) return 'xml';
+  if (MEDIA_TYPES.rss.includes(type)) return 'xml';
   return (['json', 'xml'] as const).find((format) => MEDIA_TYPES[format].includes(type));
 }
 

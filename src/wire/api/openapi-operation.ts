@@ -151,7 +151,7 @@ function formatsOf({ xml, examples = {} }: PostedShape): readonly Format[] {
   return [
     'json',
     ...(xml === undefined ? [] : ['xml' as const]),
-    ...(['csv', 'tsv'] as const).filter((format) => examples[format] !== undefined),
+    ...(['csv', 'tsv', 'rss'] as const).filter((format) => examples[format] !== undefined),
   ];
 }
 

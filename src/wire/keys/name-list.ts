@@ -33,6 +33,11 @@ export function nameList(names: Iterable<string>): string {
   return new NameList().addAll(names).first().map(encodeURIComponent).join(', ');
 }
 
+/** Of operations whose answers have errors of single items, as their descriptions have it. */
+export const ITEM_HELP = {
+  Link: 'For each code of a refused item the page that explains it, with rel="help"',
+};
+
 /** The header of `ignoredFields`, as it is described. */
 export const IGNORED_FIELDS = {
   'X-Ignored-Fields': `Posted fields that are unknown: the first ${MOST.names}`,

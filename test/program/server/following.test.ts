@@ -2,7 +2,8 @@ import { execFile } from 'node:child_process';
 import { mkdtemp, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { NOW, VOUCHER_NETWORK, VOUCHER_TOKENS, voucher } from '../../api/voucher-network';
+import { VOUCHER_NETWORK, VOUCHER_TOKENS } from '../../api/voucher-network';
+import { installClient } from '../../support/installed-client';
 import { folderWithNetwork, removeFolder, Server } from '../../support/server';
 
 const run = promisify(execFile);
@@ -19,22 +20,22 @@ afterAll(async () => {
   await removeFolder(folder);
 });
 
-const ask = (path: string, token: string, init: RequestInit = {}): Promise<Response> =>
-  fetch(`${server.url}/1.0/vouchers${path}?token=${token}`, init);
+const vouchersOf = async (client: keyof typeof VOUCHER_TOKENS) => {
+  const { Affilog } = await import('../../../clients/typescript/src/index.js');
+  return new Affilog({ url: server.url, token: VOUCHER_TOKENS[client] }).vouchers;
+};
 
-async function post(sourceId: string, title: string): Promise<number> {
-  const endDate = Date.now() + (voucher()['endDate'] as number) - NOW;
-  const answer = await ask('', VOUCHER_TOKENS.nord, {
-    method: 'POST',
-    headers: { 'Content-Type': 'application/json; charset=utf-8' },
-    body: JSON.stringify(voucher({ sourceId, title, startDate: Date.now(), endDate })),
+const post = async (sourceId: string, title: string): Promise<number> =>
+  (await vouchersOf('nord')).post({
+    ...{ sourceId, title, programId: 101, voucherTypeId: 4, shortDescription: 'Off', description: 'Off' },
+    ...{ startDate: Date.now(), endDate: Date.now() + 86_400_000 },
   });
-  expect(answer.status).toBe(200);
-  return ((await answer.json()) as [number])[0];
-}
 
-const listed = async (): Promise<readonly object[]> =>
-  (await (await ask(';pageSize=1000', VOUCHER_TOKENS.preisblick)).json()) as readonly object[];
+async function listed(): Promise<ReadonlyMap<string, object>> {
+  const byId = new Map<string, object>();
+  for await (const one of (await vouchersOf('preisblick')).list()) byId.set(String(one.id), one);
+  return byId;
+}
 
 /** The programs of `docs/following.md`, by language. */
 const programs = async (): Promise<ReadonlyMap<string, string>> => {
@@ -58,6 +59,7 @@ it.each(Object.entries(COMMANDS))(
   'that in %s keeps a copy equal to the list',
   async (name, [command, file]) => {
     const own = await mkdtemp(join(folder, 'copy-'));
+    if (name === 'js') await installClient(own);
     await writeFile(join(own, file), (await programs()).get(name) ?? '');
     const environment = {
       PATH: process.env.PATH,
@@ -67,14 +69,15 @@ it.each(Object.entries(COMMANDS))(
     const follow = async () => {
       await run(command, [file], { cwd: own, env: environment });
       const { vouchers } = JSON.parse(await readFile(join(own, 'copy.json'), 'utf8')) as { vouchers: object };
-      const byId = new Map((await listed()).map((one) => [String((one as { id: number }).id), one]));
+      const byId = await listed();
       expect(new Map(Object.entries(vouchers))).toEqual(byId);
       return byId.size;
     };
     const before = await follow();
-    const [first] = [await post(`${name} 1`, 'One'), await post(`${name} 2`, 'Two')];
+    const first = await post(`${name} 1`, 'One');
+    await post(`${name} 2`, 'Two');
     expect(await follow()).toBe(before + 2);
-    await ask(`/${first}`, VOUCHER_TOKENS.nord, { method: 'DELETE' });
+    await (await vouchersOf('nord')).delete(first);
     await post(`${name} 2`, 'Half the price');
     expect(await follow()).toBe(before + 1);
   },

@@ -1,7 +1,8 @@
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
+import { createReadStream, readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
@@ -20,6 +21,14 @@ interface Example {
 }
 
 const PAST = /## Questions about the past[\s\S]*?```sh\n([\s\S]*?)```/;
+
+/** The blocks of commands of `docs/feeds.md`, with what it shows of each. */
+function blocksOfFeeds(): Example[] {
+  const text = readFileSync(join(ROOT, 'docs/feeds.md'), 'utf8');
+  return [...text.matchAll(/```sh\n(.*?)```(?:\s*```(?:json|text)\n(.*?)```)?/gs)].map(
+    ([, command = '', answer]) => ({ command, answer: answer?.trim() }),
+  );
+}
 
 /** All `curl` commands of the README in order, but for those about the past. */
 function examples(): Example[] {
@@ -127,9 +136,45 @@ describe('the README', () => {
     while (printed.filter((line) => line.includes(' POST /in ')).length < 2)
       await once(receiver.stdout, 'data');
     receiver.kill();
+    await once(receiver, 'exit');
     expect(printed.join('\n')).toContain('"order": "HELLO-2"');
     expect(await readFile(join(folder, 'feed-1001.csv'), 'utf8')).toMatch(/hello-1/);
     expect(await readFile(join(folder, 'changes-1001.json'), 'utf8')).toMatch(/"hello-1"/);
+  });
+
+  test('leads to docs/feeds.md, whose commands have the outputs that it shows', async () => {
+    const tokens = server.stdoutLines.filter((line) => line.startsWith('export ')).join('\n');
+    const shop = createServer((_, response) => {
+      response.writeHead(200, { 'content-type': 'text/xml' });
+      createReadStream(join(folder, 'merchant.xml')).pipe(response);
+    });
+    await once(shop.listen(port, '127.0.0.1'), 'listening');
+    const shown = (text: string): string =>
+      withoutTimes(text)
+        .replaceAll(/[\da-f]{8}-[\da-f-]{27}/g, '<id>')
+        .replaceAll(/"(listed|removed)": \d+/g, '"$1": <n>');
+    const blocks = blocksOfFeeds();
+    expect(blocks.map(({ answer }) => answer !== undefined)).toEqual([
+      ...[false, true, true, true, true, true, true, false, false, true, false, false],
+    ]);
+    const env = { PATH: process.env.PATH, AFFILOG_SERVER: server.url };
+    for (const { command, answer } of blocks) {
+      const script = command
+        .replaceAll('http://127.0.0.1:3000', server.url)
+        .replaceAll(':4000/', `:${port}/`)
+        .replace('./affilog', AFFILOG);
+      const isFetched = answer?.includes('"held"') === true;
+      for (;;) {
+        const { stdout } = await run('bash', ['-ec', `${tokens}\n${script}`], { cwd: folder, env });
+        const found = stdout.replaceAll(`:${port}/`, ':4000/');
+        // Fetched a moment later.
+        if (isFetched && found.includes('"new"')) continue;
+        if (answer !== undefined) expect([command, shown(found)]).toEqual([command, shown(answer)]);
+        expect([command, found]).toEqual([command, expect.not.stringMatching(/^\{\s*"errors":\s*\[\{/)]);
+        break;
+      }
+    }
+    shop.close();
   });
 
   test('has commands that answer questions about the past', async () => {

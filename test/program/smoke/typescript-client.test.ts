@@ -41,7 +41,7 @@ const TSCONFIG = {
 };
 
 /** The programs of its README, in order. */
-const EXAMPLES = ['search', 'load', 'follow', 'errors', 'receiver'] as const;
+const EXAMPLES = ['search', 'load', 'file', 'follow', 'errors', 'receiver'] as const;
 
 /** Uses what the README does not. The first ones are tests of the types: compiling fails unless they are refused. */
 const USAGE = `
@@ -62,6 +62,13 @@ export const wrong = () => {
   const product: components['schemas']['PostedProduct'] = { price: '12' };
   return product;
 };
+export const compiled = async (id: string) => {
+  const [message] = [await advertiser.claimSubscriptions.delivery(id, 'msg_1')];
+  const claimId: string = message.claimId;
+  for await (const { voucherId } of advertiser.voucherSubscriptions.deliveries(id, { state: ['dead'] })) console.log(voucherId, claimId);
+  const [transition] = await advertiser.subscriptions.explain(id, 'A');
+  return transition?.messageTypeId;
+};
 const order = { affiliateSiteId: 1101, programId: 101, timeStampEvent: '2026-02-20', eventId: 1011 };
 await publisher.claims.file([{ ...order, orderNumber: 'Ø-1', orderValue: 1234567.89 }]);
 const claims = [];
@@ -77,6 +84,12 @@ const { subscriptionId: id, receivers } = await advertiser.subscriptions.create(
 const secret = await advertiser.subscriptions.secret(id);
 const listed = (await advertiser.subscriptions.list()).map((one) => one.subscriptionId === id);
 await advertiser.subscriptions.delete(id);
+await advertiser.products.setSource({ feedId: 1001, url: 'https://shop.example/export.csv', every: '6h' });
+await advertiser.products.fetchSource(1001);
+const [source] = await advertiser.products.sources();
+await advertiser.products.removeSource(1001);
+const [load] = await advertiser.products.imports(1001);
+const { visible, conditions } = await advertiser.products.visibility(1001, 'glass-1');
 const voucher = { title: 'Größe', programId: 101, voucherTypeId: 4, shortDescription: 's', description: 'd',
   startDate: Date.now(), endDate: Date.now() + 86_400_000 };
 const results = await advertiser.vouchers.postAll([voucher, { ...voucher, programId: 7 }]);
@@ -88,6 +101,8 @@ console.log(JSON.stringify({
   claims: claims.map(({ orderNumber, orderValue, statusId }) => [orderNumber, orderValue, statusId]),
   followed: followed.map(({ statusId }) => statusId),
   subscription: [receivers.length, secret.startsWith('whsec_'), listed],
+  source: [source?.state, source?.every],
+  product: [load?.status, visible, conditions.length > 0],
   results: results.map(({ id: made, errors }) => made ?? errors?.map(({ code }) => code)),
   feed: [products.length, later.products.length, totalHits, counts['removed']],
 }));
@@ -147,10 +162,10 @@ describe('the package (decisions X138)', () => {
     const options = { cwd: built };
     const { stdout } = await run('npm', ['pack', '--json', '--ignore-scripts'], options);
     const [{ filename, files }] = JSON.parse(stdout) as [{ filename: string; files: { path: string }[] }];
-    const modules = ['affilog', 'index', 'openapi', 'transport', 'webhook'];
+    const modules = ['affilog', 'index', 'openapi', 'products', 'rest', 'services', 'subscriptions'];
     expect(files.map(({ path }) => path).sort()).toEqual([
       'README.md',
-      ...modules.flatMap((name) => [`dist/${name}.d.ts`, `dist/${name}.js`]),
+      ...[...modules, 'transport', 'webhook'].flatMap((name) => [`dist/${name}.d.ts`, `dist/${name}.js`]),
       'package.json',
     ]);
     await writeFile(join(folder, 'package.json'), '{"private":true,"type":"module"}');
@@ -174,6 +189,10 @@ describe('the package (decisions X138)', () => {
   it('runs the examples of its README', async () => {
     expect(await execute('load')).toMatch(/^2 new\nglass-2: products\[1\]: price: expected/);
     expect(await execute('search')).toBe('Glass lamp 1 10\nGlass lamp 3 30');
+    const columns = 'sourceProductId;Titel;description;productUrl;price;imageUrl;categories\n';
+    const row = ';Brass;https://shop.example/b;40.00;https://img.example/b.jpg;Lamps::\n';
+    await writeFile(join(folder, 'export.csv'), `${columns}brass-1;Brass lamp${row}brass-2;${row}`);
+    expect(await execute('file')).toMatch(/^1 new\nPF_240 line 3: column Titel \(name\) must be set$/);
     expect(await execute('errors')).toBe('400 CON_350 orderValue\ncreated 1234567.89');
     await app.post('/1.0/vouchers', {
       token: TOKENS.VOUCHER_ADVERTISER.token,
@@ -190,6 +209,8 @@ describe('the package (decisions X138)', () => {
       claims: [['Ø-1', 1234567.89, 2]],
       followed: [3],
       subscription: [1, true, [true]],
+      source: ['new', '6h'],
+      product: ['done', true, true],
       results: [2, ['102']],
       feed: [2, 0, 2, 1],
     });
@@ -323,6 +344,35 @@ describe('requests (decisions X138)', () => {
       '/1.0/claims?since=p1',
       `${transactions}?since=*`,
       `${transactions}?since=p1`,
+    ]);
+  });
+});
+
+describe('messages of a subscription (decisions X138)', () => {
+  it('are sent again, and made for the past, part by part', async () => {
+    const parts = [
+      { requested: 2, remaining: 1, cursor: 'c' },
+      { requested: 1, remaining: 0 },
+      { requested: 5 },
+    ];
+    const bodies: unknown[] = [];
+    const { Affilog } = await load();
+    const fetchNext = async (url: string, init: RequestInit): Promise<Response> => {
+      bodies.push([new URL(url).pathname, JSON.parse(String(init.body)) as object]);
+      return Response.json(parts[bodies.length - 1], { status: 202 });
+    };
+    const client = new Affilog({
+      url: 'http://api',
+      token: 'x',
+      fetch: fetchNext as unknown as typeof fetch,
+    });
+    const period = { minTime: '2026-01-01T00:00:00Z', maxTime: '2026-01-02T00:00:00Z' };
+    expect(await client.claimSubscriptions.redeliverAll('s', period)).toBe(3);
+    expect(await client.subscriptions.backfill('s', period)).toBe(5);
+    expect(bodies).toEqual([
+      ['/1.0/claims/subscriptions/s/redeliveries', period],
+      ['/1.0/claims/subscriptions/s/redeliveries', { ...period, cursor: 'c' }],
+      ['/1.0/conversions/subscriptions/s/backfills', period],
     ]);
   });
 });

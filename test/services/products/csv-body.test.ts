@@ -294,7 +294,7 @@ describe('a body that is refused as a whole (PF_210)', () => {
     [
       'has no required column',
       'sourceProductId;name\n1;2',
-      'no column for description: expected description, or a column of another name by the key map (map=description:COLUMN); the header has sourceProductId, name',
+      /no column for description, productUrl or link .*: rename columns, or choose them by the key map \(map=description:COLUMN,productUrl:COLUMN,.*\); the header has sourceProductId, name$/,
     ],
     [
       'has two columns of one meaning',

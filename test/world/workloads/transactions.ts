@@ -24,7 +24,6 @@ interface Recorded {
 
 export const report: Command<Report, Recorded> = {
   name: 'report',
-  hasKeys: true,
   weight: 10,
   draw: (random) => ({
     ...random.pick(PROGRAMS),

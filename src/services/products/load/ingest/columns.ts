@@ -249,7 +249,10 @@ export function missingAmong(
     .filter(([field, { required }]) => required === true && !found.has(field))
     .map(([field]) => ({
       field,
-      names: [...MEANINGS].flatMap(([name, one]) => (one.field === field ? [name, ...one.also] : [])),
+      names: [
+        ...[...MEANINGS].flatMap(([name, one]) => (one.field === field ? [name, ...one.also] : [])),
+        ...(field === 'sourceProductId' ? [ID] : []),
+      ],
     }));
 }
 

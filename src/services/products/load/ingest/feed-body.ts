@@ -247,11 +247,11 @@ function meaningsOf(
           'choose by the key map',
       );
   });
-  const [missing] = missingAmong(meanings);
-  if (missing !== undefined)
+  const missing = missingAmong(meanings);
+  if (missing.length > 0)
     throw new NotParsable(
-      `no column for ${missing.field}: expected ${missing.names.join(' or ')}, or a column of another name by the key ` +
-        `map (map=${missing.field}:COLUMN); the header has ${list(names)}`,
+      `no column for ${missing.map((one) => one.names.join(' or ')).join(', ')}: rename columns, or choose them by ` +
+        `the key map (map=${missing.map(({ field }) => `${field}:COLUMN`).join(',')}); the header has ${list(names)}`,
     );
   return meanings;
 }
