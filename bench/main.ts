@@ -27,6 +27,7 @@ import { memory } from './memory';
 import { metrics, traces } from './metrics';
 import { million } from './million';
 import { notifierStart } from './notifier-start';
+import { productSubscriptions } from './product-subscriptions';
 import { project } from './project';
 import { rebuild } from './rebuild';
 import { reloadUnchanged } from './reload-unchanged';
@@ -49,6 +50,7 @@ const FIGURES = {
   'load-csv': loadCsv,
   'load-google': loadGoogle,
   'reload-unchanged': reloadUnchanged,
+  'product-subscriptions': productSubscriptions,
   project,
   rebuild,
   swap,

@@ -1,6 +1,7 @@
-import { numberOf, type Position } from '../src/kernel/event';
+import { NO_STREAM, numberOf, type Position } from '../src/kernel/event';
 import { type FieldType, type ReadStore } from '../src/kernel/read-store';
-import { type FeedEvent } from '../src/domain/products/feed';
+import { type FeedClosing, type FeedEvent } from '../src/domain/products/feed';
+import { FEED_CHANGES, type FeedChangeEvent } from '../src/domain/products/feed-changes';
 import { type Projection } from '../src/projector/projection';
 import { FEED_STREAMS, feedIdOf, OFFER_EVENTS, offerIdOf } from './products';
 import { allOf, type Filter, filtersOn } from '../src/kernel/query';
@@ -109,4 +110,55 @@ const { among, between } = filtersOn<keyof typeof FIELDS>();
 
 function after(feedId: number, position: Position): Filter {
   return allOf(among('feedId', [feedId]), between('position', { min: numberOf(position) + 1 }));
+}
+
+/** What is to be recorded for subscribers of a feed, by an automation (`docs/decisions.md#n20`). */
+export interface StoredFeedChanges {
+  /** Revision of the last load or deletion that has ended in the stream of the feed. */
+  readonly last: number;
+  /** The last one behind changes of products: its revision, its position as a number, and its time. */
+  readonly ended?: { readonly revision: number; readonly position: number; readonly at: string };
+  /** Everything up to this revision is recorded. */
+  readonly recorded: number;
+}
+
+type Recording = FeedClosing | Extract<FeedChangeEvent, { readonly type: 'FeedChangesRecorded' }>;
+
+/** One document per feed. `due`: the position of its last load, unless that is recorded. */
+export const feedChanges: Projection<StoredFeedChanges, Recording> = {
+  collection: { name: 'feed-changes', version: 1, fields: { due: 'number' }, sorts: ['due'] },
+  streams: [...FEED_STREAMS, `${FEED_CHANGES}-`],
+  handles: ['FeedImported', 'ProductsDeleted', 'FeedChangesRecorded'],
+  idOf: ({ stream }) => stream.slice(stream.indexOf('-') + 1),
+  fold(stored, event) {
+    const { last = NO_STREAM, ended, recorded = NO_STREAM } = stored ?? {};
+    const kept = ended === undefined ? {} : { ended };
+    if (event.type === 'FeedChangesRecorded') return { last, ...kept, recorded: event.data.upTo };
+    const { revision, position, data } = event;
+    // Nothing is between two ends.
+    if (revision === last + 1) return { last: revision, ...kept, recorded };
+    return { last: revision, ended: { revision, position: numberOf(position), at: data.at }, recorded };
+  },
+  describe: (document) => {
+    const { ended, recorded } = document;
+    return {
+      document,
+      fields: ended !== undefined && ended.revision > recorded ? { due: ended.position } : {},
+    };
+  },
+};
+
+const UNRECORDED = { collection: feedChanges.collection.name };
+
+/** Feeds with a load that has ended after a position and is not recorded. */
+export function unrecordedSince(position: number): Filter {
+  return allOf(filtersOn<'due'>().between('due', { min: position + 1 }));
+}
+
+/** When the oldest load has ended that is not recorded, though there are subscriptions since `position` (epoch ms). */
+export async function oldestUnrecorded(store: ReadStore, position: number): Promise<number | undefined> {
+  const wanted = { filter: unrecordedSince(position), order: [{ field: 'due' }], offset: 0, size: 1 };
+  const { found } = await store.search(UNRECORDED, wanted);
+  const [first] = found.map(({ body }) => JSON.parse(body) as StoredFeedChanges);
+  return first?.ended && Date.parse(first.ended.at);
 }

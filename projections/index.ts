@@ -2,7 +2,7 @@ import { type Projection } from '../src/projector/projection';
 import { changes } from './changes';
 import { claimBatches, claims } from './claims';
 import { deliveries } from './deliveries';
-import { delistings, feeds } from './feeds';
+import { delistings, feedChanges, feeds } from './feeds';
 import { imports } from './imports';
 import { priceHistory } from './price-history';
 import { products } from './products';
@@ -17,6 +17,7 @@ export const PROJECTIONS: readonly Projection[] = [
   priceHistory,
   delistings,
   feeds,
+  feedChanges,
   imports,
   vouchers,
   transactions,

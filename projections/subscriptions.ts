@@ -89,6 +89,15 @@ export async function listSubscriptions(
   return await searchInParts({ store, target: TARGET, read }, wanted, query);
 }
 
+/** The position of the oldest subscription to a topic, as a number; undefined if there is none. */
+export async function oldestSubscription(store: ReadStore, topic: TopicName): Promise<number | undefined> {
+  const filter = allOf(filtersOn<SubscriptionField>().among('topic', [topic]));
+  const wanted = { filter, order: [{ field: 'created' }], offset: 0, size: 1 };
+  const { found } = await store.search(TARGET, wanted);
+  const [oldest] = found.map(read);
+  return oldest?.created;
+}
+
 function read({ id, body }: Found): ListedSubscription {
   return { subscriptionId: id, ...(JSON.parse(body) as StoredSubscription) };
 }

@@ -4,6 +4,8 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { join } from 'node:path';
 import { type Registry } from 'prom-client';
 import { version } from '../../package.json';
+import { oldestUnrecorded } from '../../projections/feeds';
+import { oldestSubscription } from '../../projections/subscriptions';
 import { type ReceiverCounts } from '../delivery/scheduling/delivery-runner';
 import { type Engines, enginesOf } from '../engines/open';
 import { type FollowedDirectory } from '../network/follower';
@@ -75,6 +77,13 @@ export class ProcessMetrics implements Metrics {
           ],
         ),
       ],
+      feed_changes: async () => [
+        gauge(
+          'affilog_feed_changes_behind_seconds',
+          'Since when a load of products waits to be recorded for its subscribers: what they are notified of follows.',
+          [[{}, await secondsBehind(engines.store)]],
+        ),
+      ],
       receivers: async () => receiverFamilies(await receivers?.()),
       disk: async () => await diskFamilies(config.dataDir),
     };
@@ -118,6 +127,13 @@ export class ProcessMetrics implements Metrics {
     const written = AggregatorRegistry.aggregate([families.map((one) => ({ ...one, aggregator: 'sum' }))]);
     return (await Promise.all([this.defaults.metrics(), written.metrics()])).join('');
   }
+}
+
+/** 0 if no load waits. */
+async function secondsBehind(store: Engines['store']): Promise<number> {
+  const subscribed = await oldestSubscription(store, 'products');
+  const since = subscribed === undefined ? undefined : await oldestUnrecorded(store, subscribed);
+  return since === undefined ? 0 : Math.max(0, (SYSTEM_CLOCK.now().getTime() - since) / 1000);
 }
 
 type Sample = readonly [labels: MetricValue['labels'], value: number];

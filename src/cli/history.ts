@@ -154,10 +154,14 @@ export function addWhy(affilog: Command, parts: CliParts): void {
 export function withExplanation(command: Command, parts: CliParts): Command {
   return command
     .description(
-      'Explain why messages about a transaction, claim or voucher were sent, or not: for each transition and each ' +
+      'Explain why messages about a transaction, claim, voucher or product were sent, or not: for each transition and each ' +
         'subscription of its parties.',
     )
-    .argument('<id>', 'transactionId, legacyTransactionId, claimId, id of a voucher, or of a message')
+    .argument(
+      '<id>',
+      'transactionId, legacyTransactionId, claimId, id of a voucher, of a product (<feedId>-<sourceProductId>) or feed, ' +
+        'or of a message',
+    )
     .option('--subscription <id>', 'only this subscription')
     .action(
       onEngines(parts, async (engines, id: string, flags: { readonly subscription?: string }) => {

@@ -34,6 +34,7 @@ interface DeliveryFlags extends WhoseFlags {
   readonly transaction?: readonly string[];
   readonly claim?: readonly string[];
   readonly voucher?: readonly string[];
+  readonly product?: readonly string[];
   readonly state?: readonly DeliveryState[];
   readonly most: number;
 }
@@ -46,7 +47,7 @@ export function addNotifications(affilog: Command, parts: CliParts): void {
   const notifications = affilog
     .command('notifications')
     .description(
-      'Notifications of transactions, claims and vouchers, for operators. Works while servers run.',
+      'Notifications of transactions, claims, vouchers and products, for operators. Works while servers run.',
     );
   withJson(whose(notifications.command('receivers')))
     .description(
@@ -141,6 +142,7 @@ export function addNotifications(affilog: Command, parts: CliParts): void {
     .option('--transaction <id...>', 'only about these transactions: transactionId or legacyTransactionId')
     .option('--claim <id...>', 'only about these claims')
     .option('--voucher <id...>', 'only about these vouchers')
+    .option('--product <id...>', 'only about these products, <feedId>-<sourceProductId>, or feeds')
     .addOption(new Option('--state <state...>', 'only in these states').choices(STATES))
     .option('--most <number>', 'how many', integerFrom(1), 100)
     .action(

@@ -21,6 +21,7 @@ import { type DemoParts, type DemoStep } from './transactions';
 const SUBSCRIPTIONS: readonly (readonly [id: string, topic: TopicName, name: string])[] = [
   ['d0'.repeat(16), 'transactions', 'Orders for the shop'],
   ['d1'.repeat(16), 'claims', 'Claims for the help desk'],
+  ['d2'.repeat(16), 'products', 'Prices for the newsletter'],
 ];
 /** How many days ago they were made: all that happened since is sent at the first start. */
 const SUBSCRIBED = 5;

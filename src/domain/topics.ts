@@ -1,4 +1,5 @@
 import { claimTopic } from './claims/topic';
+import { productTopic } from './products/topic';
 import { type TopicName } from './subscriptions/subscription';
 import { type SubscriptionTopic } from './subscriptions/topic';
 import { transactionTopic } from './transactions/topic';
@@ -9,4 +10,5 @@ export const TOPICS: Readonly<Record<TopicName, SubscriptionTopic>> = {
   transactions: transactionTopic,
   claims: claimTopic,
   vouchers: voucherTopic,
+  products: productTopic,
 };

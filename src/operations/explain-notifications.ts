@@ -13,6 +13,7 @@ import {
 import { claimTopic } from '../domain/claims/topic';
 import { AnyWaiting, toDelivery, type WaitingReceivers } from '../services/subscriptions/deliveries.queries';
 import { type Occurrence, partiesOf, type SubscriptionTopic } from '../domain/subscriptions/topic';
+import { productTopic } from '../domain/products/topic';
 import { transactionTopic } from '../domain/transactions/topic';
 import { voucherTopic } from '../domain/vouchers/topic';
 import { transactionNamed } from './show-transaction';
@@ -23,23 +24,28 @@ interface Subject {
   readonly id: string;
 }
 
-/** What an id names: the claim and the voucher that there are, or else a transaction by either of its ids. */
+/**
+ * What an id names: the claim, voucher and feed that there are, a product of a feed, and a transaction by either of its
+ * ids, of which a `legacyTransactionId` may look like any of them.
+ */
 async function subjectsNamed(log: EventLog, id: string): Promise<readonly Subject[]> {
   // Other streams have names that begin alike.
-  const topics = /^\d+$/.test(id) ? [claimTopic, voucherTopic] : [];
+  const topics = /^\d+$/.test(id) ? [claimTopic, voucherTopic, productTopic] : [];
   const found = topics.map(async (topic) =>
     (await eventAt(log, topic.streamOf(id), 0)) === undefined ? [] : [{ topic, id }],
   );
-  const subjects = (await Promise.all(found)).flat();
-  if (subjects.length > 0) return subjects;
-  return [{ topic: transactionTopic, id: (await transactionNamed(log, id)) ?? id }];
+  const subjects: Subject[] = (await Promise.all(found)).flat();
+  if (/^\d{1,15}-/.test(id)) subjects.push({ topic: productTopic, id });
+  const transactionId = await transactionNamed(log, id);
+  if (transactionId !== undefined) subjects.push({ topic: transactionTopic, id: transactionId });
+  return subjects.length > 0 ? subjects : [{ topic: transactionTopic, id }];
 }
 
 /**
- * Why messages about a transaction, claim or voucher were sent, or not, as text: for each of its transitions, what each
- * subscription of its parties made of it, and the states of its messages. `named` is a `transactionId`, a
- * `legacyTransactionId`, a `claimId`, a `voucherId`, or the id of a message, of which there is only the state. Raises
- * `UsageError`.
+ * Why messages about a transaction, claim, voucher or product were sent, or not, as text: for each of its transitions,
+ * what each subscription of its parties made of it, and the states of its messages. `named` is a `transactionId`, a
+ * `legacyTransactionId`, a `claimId`, a `voucherId`, a `productId`, or the id of a message, of which there is only the
+ * state. Raises `UsageError`.
  */
 export async function* explainNotifications(
   { log, store }: Pick<Engines, 'log' | 'store'>,
@@ -47,11 +53,13 @@ export async function* explainNotifications(
   { only, now }: { readonly only?: string | undefined; readonly now: Date },
 ): AsyncGenerator<string> {
   const stateOf = stateReader(store, new AnyWaiting(log, store), now);
+  let isFound = false;
   for (const { topic, id } of await subjectsNamed(log, named)) {
-    const explained = [...(await explainMatches(log, topic, topic.streamOf(id), { only }))];
-    if (explained.length === 0) yield await messageLine(store, named, stateOf);
-    else yield* linesOf(explained, topic, id, only, stateOf);
+    const explained = [...(await explainMatches(log, topic, topic.streamOf(id), { only, subject: id }))];
+    if (explained.length > 0) yield* linesOf(explained, topic, id, only, stateOf);
+    isFound ||= explained.length > 0;
   }
+  if (!isFound) yield await messageLine(store, named, stateOf);
 }
 
 async function* linesOf(
@@ -89,7 +97,7 @@ async function messageLine(
   if (message === undefined)
     throw new NothingThere(
       `${named}: expected the transactionId or the legacyTransactionId of a transaction, the claimId of a claim, ` +
-        'the id of a voucher or that of a message',
+        'the id of a voucher, of a product (<feedId>-<sourceProductId>) or feed, or that of a message',
     );
   const { subscriptionId, receiver, topic, subject, at } = message;
   return (
@@ -135,6 +143,7 @@ function partiesText(occurrence: Occurrence | undefined): string {
 }
 
 function exclusionText({ clause, allowed, found }: Exclusion, { states }: SubscriptionTopic): string {
+  if (clause === 'minFallPercent') return `${clause} ${allowed.join()}, fallen by ${found ?? 0}`;
   return `${nameOf(clause, states.field)} ${allowed.join(', ')} without ${found ?? 'a value'}`;
 }
 

@@ -159,17 +159,17 @@ interface LineOptions {
 
 /** Ids of what messages are about: of transactions also `legacyTransactionId`. */
 export type SubjectIds = Readonly<
-  Partial<Record<'transaction' | 'claim' | 'voucher', readonly string[] | undefined>>
+  Partial<Record<'transaction' | 'claim' | 'voucher' | 'product', readonly string[] | undefined>>
 >;
 
 /** Messages about these, whatever their topics; without any, about everything. */
 export async function aboutSubjects(
   log: EventLog,
-  { transaction = [], claim = [], voucher = [] }: SubjectIds,
+  { transaction = [], claim = [], voucher = [], product = [] }: SubjectIds,
 ): Promise<Pick<DeliveryCriteria, 'subject' | 'topic'>> {
   const transactions = await Promise.all(transaction.map((id) => transactionIdsOf(log, id)));
-  const subject = [...transactions.flat(), ...claim, ...voucher];
-  const named = { transactions: transaction, claims: claim, vouchers: voucher };
+  const subject = [...transactions.flat(), ...claim, ...voucher, ...product];
+  const named = { transactions: transaction, claims: claim, vouchers: voucher, products: product };
   const topic = TOPIC_NAMES.filter((name) => named[name].length > 0);
   return topic.length === 0 ? {} : { subject, topic };
 }

@@ -43,7 +43,7 @@ export interface Automation {
    * What is due at `now` (epoch ms). Each filter is a query, repeated every half second: it must be one that an index
    * answers, normally a range of `orderBy`.
    */
-  due(now: number, directory: Directory): readonly Filter[];
+  due(now: number, directory: Directory): readonly Filter[] | Promise<readonly Filter[]>;
   /** Executes the command for a document. Returns the position of the last event appended, if any. */
   act(found: Found, parts: ActionParts): Promise<{ readonly position?: Position }>;
 }
@@ -136,7 +136,7 @@ export class AutomationRunner {
     const failed: FailedAction[] = [];
     const failing = new Set<string>();
     let isComplete = true;
-    for (const filter of automation.due(start, follower.directory)) {
+    for (const filter of await automation.due(start, follower.directory)) {
       for await (const page of this.pages(automation, filter)) {
         const mayAct = (await this.present()) !== undefined;
         isComplete &&= mayAct;

@@ -33,6 +33,7 @@ import { PositionWait } from '../projector/wait';
 import { type Clock } from '../runtime/clock';
 import { type ActionParts, type Automation } from './automation-runner';
 import { OrderSearch, screenAll } from './order-search';
+import { feedChangesOver } from './record-changes';
 import { type OrdersNow, track } from './track-order';
 
 /** How long the read model of transactions may take to include what was reported before a claim was approved (ms). */
@@ -44,6 +45,7 @@ export function automationsOver(clock: Clock, store: ReadStore): readonly Automa
   return [
     ...transactionAutomations,
     voucherTurns,
+    feedChangesOver(clock, store),
     ...claimAutomations({
       clock,
       store,

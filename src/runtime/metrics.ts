@@ -256,6 +256,7 @@ const AUTOMATIONS: readonly string[] = [
   'ends of pending periods',
   'transactions of programs that are no longer paused',
   'vouchers that time alone shows or hides',
+  'changes of feeds with subscribers',
   'claims that could not be validated',
   'automatic approvals of claims',
   'approved claims that become transactions',

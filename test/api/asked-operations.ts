@@ -19,6 +19,7 @@ export function tokenFor({ path, callers }: Operation): string {
   if (path.startsWith('/1.0/conversions')) return CONVERSION_TOKENS.nord;
   if (/^\/1.0\/(claim|uts)/.test(path))
     return CLAIM_TOKENS[callers.includes('advertiser') ? 'nord' : 'preisblick'];
+  if (path.startsWith('/1.0/products/subscriptions')) return TOKENS.nord;
   return callers.includes('publisher') ? TOKENS.preisblickAll : TOKENS.nord;
 }
 

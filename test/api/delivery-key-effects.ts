@@ -9,6 +9,7 @@ const time = (hours: number): string => new Date(NOW - hours * HOUR).toISOString
 const RECEIVERS = ['0aaaaaaaaaaaaaaa', '1bbbbbbbbbbbbbbb', '2ccccccccccccccc'] as const;
 const CLAIM_RECEIVERS = ['3ddddddddddddddd', '4eeeeeeeeeeeeeee'] as const;
 const VOUCHER_RECEIVERS = ['5fffffffffffffff', '60aaaaaaaaaaaaaa'] as const;
+const PRODUCT_RECEIVERS = ['71bbbbbbbbbbbbbb', '82cccccccccccccc'] as const;
 const OTHER = 'f'.repeat(32);
 
 /**
@@ -33,6 +34,7 @@ const listed = (answer: Response) => answer.json<readonly Record<string, unknown
 const subjects = (answer: Response) => listed(answer).map(({ transactionId }) => transactionId);
 const claims = (answer: Response) => listed(answer).map(({ claimId }) => claimId);
 const vouchers = (answer: Response) => listed(answer).map(({ voucherId }) => voucherId);
+const products = (answer: Response) => listed(answer).map(({ productId }) => productId);
 const receivers = (answer: Response) => listed(answer).map(({ receiverId }) => receiverId);
 const hasNext = ({ headers }: Response) => 'x-next-cursor' in headers;
 
@@ -61,6 +63,29 @@ export async function writeVoucherDeliveries(
   await history.due('v3', { ...own, receiver: VOUCHER_RECEIVERS[0], stateId: 3, at: time(1) });
   return first.id;
 }
+
+/** The same of a subscription to products; returns the id of the first. */
+export async function writeProductDeliveries(
+  history: DeliveryHistory,
+  subscriptionId: string,
+): Promise<string> {
+  const own = { subscriptionId, organisationId: 5, topic: 'products' } as const;
+  const first = await history.due('1-a', { ...own, receiver: PRODUCT_RECEIVERS[0], stateId: 1, at: time(3) });
+  await history.outcome(first, { outcome: 'dead', attempt: 10 });
+  await history.due('1-b', { ...own, receiver: PRODUCT_RECEIVERS[1], stateId: 3, at: time(2) });
+  await history.due('1-c', { ...own, receiver: PRODUCT_RECEIVERS[0], stateId: 3, at: time(1) });
+  return first.id;
+}
+
+const PRODUCT_FILTERS = [
+  ['state=dead', ['1-a']],
+  [`receiverId=${PRODUCT_RECEIVERS[1]}`, ['1-b']],
+  ['productId=1-c', ['1-c']],
+  ['changeTypeId=1', ['1-a']],
+  [`minTime=${time(1)}`, ['1-c']],
+  [`maxTime=${time(2)}`, ['1-b', '1-a']],
+  ['pageSize=1', ['1-c']],
+] as const;
 
 const VOUCHER_FILTERS = [
   ['state=dead', ['v1']],
@@ -97,6 +122,7 @@ const OF_PAGES = [
   'listSubscriptionDeliveries',
   'listClaimSubscriptionDeliveries',
   'listVoucherSubscriptionDeliveries',
+  'listProductSubscriptionDeliveries',
   'listAnyDeliveries',
   'listAnyReceivers',
 ] as const;
@@ -121,6 +147,15 @@ export const DELIVERY_EFFECTS: readonly Effect[] = [
     vouchers,
     remaining,
   ]),
+  ...PRODUCT_FILTERS.map(([sent, remaining]): Effect => [
+    'listProductSubscriptionDeliveries',
+    sent,
+    '',
+    products,
+    remaining,
+  ]),
+  ['listAnyDeliveries', 'productId=1-c', ';organisationId=5', products, ['1-c']],
+  ['listAnyDeliveries', 'changeTypeId=1', ';organisationId=5', products, ['1-a']],
   ['listAnyDeliveries', 'voucherId=v3', ';organisationId=4', vouchers, ['v3']],
   ['listAnyDeliveries', 'changeId=1', ';organisationId=4', vouchers, ['v1']],
   ['listSubscriptionDeliveries', `maxTime=${time(2)}`, '', subjects, ['d2', 'd1']],

@@ -5,6 +5,7 @@ import {
   CLAIM_SUBSCRIPTIONS,
   POST_RECEIVER,
   subscription,
+  PRODUCT_SUBSCRIPTIONS,
   SUBSCRIPTIONS,
   VOUCHER_SUBSCRIPTIONS,
 } from './subscription-network';
@@ -118,6 +119,19 @@ const AS_VOUCHERS = [
   [':9}', ':4}'],
 ] as const;
 
+const AS_PRODUCTS = [
+  ['messageTypeIds', 'changeTypeIds'],
+  ['messageTypeId', 'changeTypeId'],
+  ['"eventTypeIds":[5]', '"tdCategoryIds":[1],"keywords":["lamp"],"minFallPercent":10'],
+  ['"eventIds":[301],', ''],
+  ['[4,6]', '[1,3]'],
+  ['${orderNumber}', '${name}'],
+  ['${orderValue}', '${price}'],
+  ['["siteId"]', '["programId"]'],
+  [':8}', ':3}'],
+  [':9}', ':4}'],
+] as const;
+
 /** The same of subscriptions of another kind. */
 function requestsOf(
   kind: string,
@@ -140,6 +154,7 @@ export const SUBSCRIPTION_REQUESTS: typeof TRANSACTION_REQUESTS = [
   ...TRANSACTION_REQUESTS,
   ...requestsOf('Claim', CLAIM_SUBSCRIPTIONS, AS_CLAIMS),
   ...requestsOf('Voucher', VOUCHER_SUBSCRIPTIONS, AS_VOUCHERS),
+  ...requestsOf('Product', PRODUCT_SUBSCRIPTIONS, AS_PRODUCTS),
   ['listAnyDeliveries', '/ops/1.0/deliveries'],
   ['listAnyDeliveries', '/ops/1.0/deliveries;pageSize=0'],
   ['listAnyReceivers', '/ops/1.0/receivers'],

@@ -352,7 +352,9 @@ const REQUESTS: readonly Asked[] = [
 ];
 
 function idsFor({ path }: DescribedOperation): Readonly<Record<string, string>> {
-  const subjects = { transactionId: '{subjectId}', claimId: '{subjectId}', voucherId: '{subjectId}' };
+  const subjects = Object.fromEntries(
+    ['transactionId', 'claimId', 'voucherId', 'productId'].map((name) => [name, '{subjectId}']),
+  );
   if (subscriptionsAt(path) !== undefined)
     return { ...subjects, id: '{id}', receiverId: '{receiverId}', messageId: '{messageId}' };
   if (path.startsWith('/1.0/claims')) return {};

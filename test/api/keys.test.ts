@@ -22,6 +22,7 @@ import {
   DELIVERY_EFFECTS,
   writeClaimDeliveries,
   writeDeliveries,
+  writeProductDeliveries,
   writeVoucherDeliveries,
 } from './delivery-key-effects';
 import { CLAIM_EFFECTS, fileClaims } from './claim-key-effects';
@@ -35,8 +36,10 @@ import { WHY_EFFECTS } from './why-key-effects';
 import {
   CLAIM_SUBSCRIPTIONS,
   createSubscription,
+  feedOfChange,
   subscriptionClientOf,
   SUBSCRIPTIONS,
+  PRODUCT_SUBSCRIPTIONS,
   VOUCHER_SUBSCRIPTIONS,
 } from './subscription-network';
 import { REPORTED, REPORTED_ID, TRANSACTION_EFFECTS } from './transaction-key-effects';
@@ -55,6 +58,9 @@ let claimSubscriptionId: string;
 let claimMessageId: string;
 let voucherSubscriptionId: string;
 let voucherMessageId: string;
+let productSubscriptionId: string;
+let productMessageId: string;
+let changedFeed: string;
 let deliveries: AppDeliveries;
 const { post, search } = clientOf(() => app);
 const { create } = voucherClientOf(() => app);
@@ -264,6 +270,9 @@ beforeAll(async () => {
   claimMessageId = await writeClaimDeliveries(deliveries.history, claimSubscriptionId);
   voucherSubscriptionId = await createSubscription(app, VOUCHER_SUBSCRIPTIONS);
   voucherMessageId = await writeVoucherDeliveries(deliveries.history, voucherSubscriptionId);
+  productSubscriptionId = await createSubscription(app, PRODUCT_SUBSCRIPTIONS);
+  changedFeed = await feedOfChange(app);
+  productMessageId = await writeProductDeliveries(deliveries.history, productSubscriptionId);
   await deliveries.settled();
   await buildNow(app);
   // An action that is listed.
@@ -289,13 +298,18 @@ function named(id: string): Operation {
 function idFor(path: string): string {
   if (path.startsWith(CLAIM_SUBSCRIPTIONS)) return claimSubscriptionId;
   if (path.startsWith(VOUCHER_SUBSCRIPTIONS)) return voucherSubscriptionId;
+  if (path.startsWith(PRODUCT_SUBSCRIPTIONS)) return productSubscriptionId;
   if (path.startsWith(SUBSCRIPTIONS)) return subscriptionId;
   return path.startsWith('/1.0/conversions') ? REPORTED_ID : '1';
 }
 
 async function ask(operation: Operation, keys: string, isAnonymous = false): Promise<Response> {
   const { path: routed } = operation;
-  const ofOthers = { [CLAIM_SUBSCRIPTIONS]: claimMessageId, [VOUCHER_SUBSCRIPTIONS]: voucherMessageId };
+  const ofOthers = {
+    [CLAIM_SUBSCRIPTIONS]: claimMessageId,
+    [VOUCHER_SUBSCRIPTIONS]: voucherMessageId,
+    [PRODUCT_SUBSCRIPTIONS]: productMessageId,
+  };
   const other = Object.entries(ofOthers).find(([prefix]) => routed.startsWith(prefix));
   const path = routed
     .replace(':feedId', String(german))
@@ -306,7 +320,8 @@ async function ask(operation: Operation, keys: string, isAnonymous = false): Pro
     .replace(':loadId', loadId)
     .replace(':transactionId', REPORTED_ID)
     .replace(':claimId', '1')
-    .replace(':voucherId', '1');
+    .replace(':voucherId', '1')
+    .replace(':productId', changedFeed);
   const token = isAnonymous ? {} : { token: tokenFor(operation) };
   return app.request(operation.method as 'GET', `${path}${keys}`, token);
 }
@@ -420,6 +435,7 @@ describe('keys of all operations', () => {
       ...['listSubscriptionDeliveries maxTime', 'listSubscriptionDeliveries minTime'],
       ...['listTransactions maxApproved', 'listTransactions maxChanged', 'listTransactions maxTimeOfEvent'],
       ...['listTransactions minApproved', 'listTransactions minChanged', 'listTransactions minTimeOfEvent'],
+      ...['listProductSubscriptionDeliveries maxTime', 'listProductSubscriptionDeliveries minTime'],
       ...['listVoucherSubscriptionDeliveries maxTime', 'listVoucherSubscriptionDeliveries minTime'],
       ...['listVouchers activeAt', 'listVouchers maxStartDate', 'listVouchers minEndDate'],
       ...AS_OF_VIEWS.flatMap(([, id]) => timesOf(named(id)).map((key) => `${id} ${key}`)),

@@ -1,5 +1,5 @@
 import { randomInt, randomUUID } from 'node:crypto';
-import { type DomainEvent, toNewEvent } from '../../src/kernel/decider';
+import { type DomainEvent, lastEvent, toNewEvent } from '../../src/kernel/decider';
 import { NO_STREAM, streamOf } from '../../src/kernel/event';
 import { receiverIdOf } from '../../src/domain/subscriptions/receiver-id';
 import { type Response, type TestApp } from '../support/app';
@@ -7,12 +7,14 @@ import { golden } from '../support/golden';
 import { type AppDeliveries } from '../support/app-deliveries';
 import { CLAIM_TOKENS } from './claim-network';
 import { type ConversionClient, CONVERSION_NETWORK, CONVERSION_TOKENS } from './transaction-network';
+import { FEEDS, TOKENS } from './network';
 import { NOW, VOUCHER_TOKENS } from './voucher-network';
 import { worldOf } from './world';
 
 export const SUBSCRIPTIONS = '/1.0/conversions/subscriptions';
 export const CLAIM_SUBSCRIPTIONS = '/1.0/claims/subscriptions';
 export const VOUCHER_SUBSCRIPTIONS = '/1.0/vouchers/subscriptions';
+export const PRODUCT_SUBSCRIPTIONS = '/1.0/products/subscriptions';
 
 /** A subscription as it is answered. */
 export type Copy = Readonly<Record<string, unknown>> & { readonly subscriptionId: string };
@@ -25,6 +27,11 @@ export const GET_RECEIVER = {
 const VOUCHER_RECEIVER = {
   httpMethod: 'GET',
   receiverUrl: 'https://shop.example/v?id=${voucherId}',
+} as const;
+
+const PRODUCT_RECEIVER = {
+  httpMethod: 'GET',
+  receiverUrl: 'https://shop.example/p?id=${productId}',
 } as const;
 
 export const POST_RECEIVER = {
@@ -105,6 +112,11 @@ const KINDS = {
     posted: { filter: { changeIds: [1, 3] }, receivers: [VOUCHER_RECEIVER] },
     ...{ category: 'voucher', event: 'VoucherShown' },
   },
+  [PRODUCT_SUBSCRIPTIONS]: {
+    token: TOKENS.nord,
+    posted: { filter: { changeTypeIds: [1, 3] }, receivers: [PRODUCT_RECEIVER] },
+    ...{ category: 'feedchanges', event: 'FeedChangesRecorded' },
+  },
 } as const;
 
 type SubscriptionPath = keyof typeof KINDS;
@@ -121,6 +133,11 @@ export async function createSubscription(app: TestApp, path: SubscriptionPath): 
   expect([answer.statusCode, answer.body]).toEqual([201, expect.any(String)]);
   return answer.json<Copy>().subscriptionId;
 }
+
+const OTHER_RECEIVERS: Partial<Record<SubscriptionPath, Parameters<typeof receiverIdOf>[1]>> = {
+  [VOUCHER_SUBSCRIPTIONS]: VOUCHER_RECEIVER,
+  [PRODUCT_SUBSCRIPTIONS]: PRODUCT_RECEIVER,
+};
 
 /** Subscriptions that several targets share, by their paths: an organisation has at most 100. */
 const sharedIds = new WeakMap<TestApp, Map<SubscriptionPath, string>>();
@@ -141,7 +158,7 @@ export async function targetWithIds(
   sharedIds.set(app, shared);
   const subscriptionId = (isShared ? shared.get(kind) : undefined) ?? (await createSubscription(app, kind));
   if (isShared) shared.set(kind, subscriptionId);
-  const receiver = kind === VOUCHER_SUBSCRIPTIONS ? VOUCHER_RECEIVER : GET_RECEIVER;
+  const receiver = OTHER_RECEIVERS[kind] ?? GET_RECEIVER;
   const receiverId = receiverIdOf(subscriptionId, receiver);
   const subjectId = target.includes('{subjectId}') ? await subjectOf(app, kind) : '';
   const whole = target
@@ -156,8 +173,9 @@ export async function targetWithIds(
   return whole.replace('{messageId}', due.id);
 }
 
-/** A new transaction, claim or voucher that `nord` is a party of, as subscriptions need it; returns its id. */
+/** A new transaction, claim or voucher, or a change of a feed, that `nord` is a party of, as subscriptions need it; returns its id. */
 async function subjectOf(app: TestApp, path: SubscriptionPath): Promise<string> {
+  if (path === PRODUCT_SUBSCRIPTIONS) return await feedOfChange(app);
   const { category, event: type } = KINDS[path];
   const { event } = golden<DomainEvent>(type);
   const data = event.data as { readonly transaction?: object };
@@ -175,3 +193,12 @@ async function subjectOf(app: TestApp, path: SubscriptionPath): Promise<string> 
 
 /** One application for the tests of a file. */
 export const subscriptionWorld = () => worldOf(CONVERSION_NETWORK, subscriptionClientOf);
+
+/** A feed of `nord` of which a change is recorded. */
+export async function feedOfChange({ engines: { log } }: TestApp): Promise<string> {
+  const stream = streamOf(KINDS[PRODUCT_SUBSCRIPTIONS].category, FEEDS.german);
+  const { event } = golden<DomainEvent>('FeedChangesRecorded', '-load');
+  const revision = (await lastEvent(log, stream))?.revision ?? NO_STREAM;
+  await log.append(stream, revision, [toNewEvent(event, randomUUID())]);
+  return String(FEEDS.german);
+}

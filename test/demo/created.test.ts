@@ -165,7 +165,7 @@ describe('The demo in a log', () => {
         expect(organisationId).toBe(11);
         urls.push(...subscription.receivers.map(({ receiverUrl }) => receiverUrl));
       }
-    expect(urls.map((url) => new URL(url).host)).toEqual(Array.from({ length: 3 }, () => receiver.address));
+    expect(urls.map((url) => new URL(url).host)).toEqual(Array.from({ length: 4 }, () => receiver.address));
     const sent = async (url = '') => (await fetch(url, { method: 'POST', body: '{}' })).status;
     const statuses: number[] = [];
     for (let count = 0; count < 16; count += 1) statuses.push(await sent(urls[0]));

@@ -54,7 +54,7 @@ test.each(['999', 'batch-$claimId'])(
     expect(await explain(id)).toEqual({
       code: 2,
       out: '',
-      err: `affilog: ${id}: expected the transactionId or the legacyTransactionId of a transaction, the claimId of a claim, the id of a voucher or that of a message\n`,
+      err: `affilog: ${id}: expected the transactionId or the legacyTransactionId of a transaction, the claimId of a claim, the id of a voucher, of a product (<feedId>-<sourceProductId>) or feed, or that of a message\n`,
     });
   },
 );

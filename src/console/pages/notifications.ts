@@ -40,7 +40,10 @@ export const messages = listPage({
 function subjectOf(message: object, most = 8): ui.Value | undefined {
   for (const { subject: kind, subjectField } of Object.values(TOPICS)) {
     const id: unknown = Reflect.get(message, subjectField);
-    if (typeof id === 'string') return ui.linked(`${kind} ${shortened(id, most)}`, 'history', { kind, id });
+    if (typeof id !== 'string') continue;
+    const [, feedId, own = id] = kind === 'product' ? (/^(\d+)-(.+)$/s.exec(id) ?? []) : [];
+    const shown = kind === 'product' && feedId === undefined ? 'feed' : kind;
+    return ui.linked(`${shown} ${shortened(id, most)}`, 'history', { kind: shown, feedId, id: own });
   }
   return undefined;
 }

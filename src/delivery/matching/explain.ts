@@ -62,6 +62,8 @@ interface Met extends Pick<ExplainedEvent, 'event' | 'occurrence'> {
 interface ExplainOptions {
   /** The one subscription to explain. */
   readonly only?: string | undefined;
+  /** Only events about it: others may share its stream. */
+  readonly subject?: string;
   /** Only this many of the last events that somebody may be notified of; by default all events. */
   readonly last?: number;
 }
@@ -75,7 +77,7 @@ export async function explainMatches(
   log: EventLog,
   topic: Topic,
   stream: string,
-  { only, last = Infinity }: ExplainOptions = {},
+  { only, last = Infinity, subject }: ExplainOptions = {},
 ): Promise<Iterable<ExplainedEvent>> {
   const book = new SubscriptionBook();
   const lifetimes = new Map<string, Lifetime>();
@@ -89,6 +91,7 @@ export async function explainMatches(
     if (event.stream === stream) {
       const one = meeting(topic, event, book, directory);
       if (last !== Infinity && one.occurrence === undefined) continue;
+      if (subject !== undefined && (one.occurrence?.subject ?? subject) !== subject) continue;
       met.push(one);
       if (met.length > last) met.shift();
     } else if (event.stream.startsWith(SUBSCRIPTION_STREAMS)) note(lifetimes, event, book);

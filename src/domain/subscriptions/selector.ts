@@ -57,7 +57,18 @@ function keywords(allowed: readonly string[] | undefined): Clause | undefined {
 }
 
 /** Lists that tell most occurrences apart, the best first. */
-const NARROW: readonly Clause['name'][] = ['siteId', 'siteIds', 'eventIds', 'programIds'];
+const NARROW: readonly Clause['name'][] = ['siteId', 'siteIds', 'eventIds', 'feedIds', 'programIds'];
+
+/** Prices that fell by this much, in per cent; all of what is not about the fall of a price. */
+function fallOf(least: number | undefined): Clause | undefined {
+  if (least === undefined) return undefined;
+  return {
+    name: 'minFallPercent',
+    allowed: [least],
+    isMet: ({ fall = Infinity }) => fall >= least,
+    found: ({ fall }) => fall && Math.floor(fall * 100) / 100,
+  };
+}
 
 /** What a subscription selects. */
 export class Selector {
@@ -74,6 +85,9 @@ export class Selector {
       among('eventTypeIds', ({ eventTypeId }) => eventTypeId, filter.eventTypeIds),
       among('voucherTypeIds', ({ voucherTypeId }) => voucherTypeId, filter.voucherTypeIds),
       among('languageIds', ({ languageId }) => languageId, languages),
+      among('feedIds', ({ feedId }) => feedId, filter.feedIds),
+      fallOf(filter.minFallPercent),
+      among('tdCategoryIds', ({ tdCategoryId }) => tdCategoryId, filter.tdCategoryIds),
       keywords(filter.keywords),
     ].filter((clause) => clause !== undefined);
     const state = among('stateIds', ({ stateId }) => stateId, filter.stateIds);

@@ -13,7 +13,7 @@ import { changedReceivers, continuedReceivers, type Receiver, receiversOf } from
 export type { Receiver, ReceiverFormat } from './receiver-id';
 
 /** What subscriptions may be about: each is a `Topic`. */
-export const TOPIC_NAMES = ['transactions', 'claims', 'vouchers'] as const;
+export const TOPIC_NAMES = ['transactions', 'claims', 'vouchers', 'products'] as const;
 export type TopicName = (typeof TOPIC_NAMES)[number];
 
 /** Each list has at least one value; an absent one selects all. */
@@ -27,7 +27,14 @@ export interface SubscriptionFilter {
   readonly languageIds?: readonly string[];
   /** Alternatives (`docs/decisions.md#p4`). */
   readonly keywords?: readonly string[];
-  /** The states to be notified of: message types of transactions, statuses of claims, changes of vouchers. */
+  readonly feedIds?: readonly number[];
+  /** With all categories below them. */
+  readonly tdCategoryIds?: readonly number[];
+  /** In per cent: prices that fell by less are not selected. */
+  readonly minFallPercent?: number;
+  /**
+   * The states to be notified of: message types of transactions, statuses of claims, changes of vouchers and products.
+   */
   readonly stateIds: readonly number[];
 }
 

@@ -26,13 +26,13 @@ export interface Topic {
   example(stateId: number, now: Date): Occurrence;
 }
 
-/** A list of a filter, beside the states. */
+/** What a filter has beside the states. */
 type FilterList = Exclude<keyof SubscriptionFilter, 'stateIds'>;
 
 interface FilterValues {
   readonly description: string;
-  /** Ids that have names; without, ids of the directory. */
-  readonly of?: NamedIds | 'language' | 'keyword';
+  /** Ids that have names; without, ids of the directory. A `percent` is one value. */
+  readonly of?: NamedIds | 'language' | 'keyword' | 'percent';
 }
 
 /** Integer ids that have names. */
@@ -96,6 +96,8 @@ export interface Occurrence extends OccurrenceFacts {
   readonly sequence: number;
   readonly stateId: number;
   readonly at: string;
+  /** By how much a price fell, in per cent of the price before. */
+  readonly fall?: number;
   /** The organisations that may be notified. */
   readonly parties: readonly number[] | ReadonlySet<number>;
   readonly currencyId: string;

@@ -141,23 +141,41 @@ export const product = shared('Product', {
   }),
 });
 
+export function hundredths(is: string): z.ZodType {
+  const unit = 'in hundredths of the currency, whatever it is: 12990 is 129.90';
+  return inUnit(int(`${is} ${unit}`), 'hundredths', is);
+}
+
 export const priced: EventFields = {
   sourceProductId: text('The advertiser’s identifier of the product'),
-  price: inUnit(
-    int('Price in hundredths of the currency, whatever it is: 12990 is 129.90'),
-    'hundredths',
-    'Price',
-  ),
+  price: hundredths('Price'),
   currency: text(
     'Currency of the price, ISO 4217; if absent, that of the program at this position',
   ).optional(),
-  fellFrom: inUnit(
-    int('The price before, if that was higher, in hundredths of the same currency'),
-    'hundredths',
-    'The price before, if that was higher',
-  ).optional(),
+  fellFrom: hundredths('The price before, if that was higher').optional(),
 };
 export const backInStock = mark('It is in stock, and was out of stock before').optional();
+export const ofLoad: EventFields = {
+  loadId: text('Load or deletion: `X-Load-Id`').optional(),
+  loadTime: time('When it ended'),
+  programId: int('First program of the feed').optional(),
+};
+export const changedProduct: EventFields = {
+  ...ofLoad,
+  sourceProductId: text('The advertiser’s identifier of the product'),
+  name: text('Name'),
+  ...optional({
+    brand: text('Brand'),
+    ean: text('International article number, in digits'),
+    productUrl: text('Page of the product'),
+    imageUrl: text('Image'),
+    inStock: int('Number of items in stock'),
+    availability: text('Availability'),
+  }),
+  price: hundredths('Price'),
+  currency: text('Currency of the price, ISO 4217').optional(),
+  categoryIds: list(z.string(), 'Platform categories that it is mapped to, and those above them'),
+};
 export const content = { content: text('Digest of `product`, 32 hexadecimal digits').optional() };
 
 export const importId = text('Id of the post: `X-Load-Id`, `importId` of the load report');

@@ -22,6 +22,9 @@ import {
   product,
   priced,
   backInStock,
+  changedProduct,
+  hundredths,
+  ofLoad,
   content,
   importId,
   mode,
@@ -111,6 +114,36 @@ const TYPES: Readonly<Record<string, DescribedEvent>> = {
       }),
     },
     { at: 'When it ended' },
+  ),
+  ProductPriceFell: event(
+    'feedchanges-<feedId>',
+    'A load has lowered the price of a product, of which subscribers may be notified.',
+    { ...changedProduct, fellFrom: hundredths('The price before') },
+  ),
+  ProductBackInStock: event(
+    'feedchanges-<feedId>',
+    'A product is back in stock by a load, of which subscribers may be notified.',
+    changedProduct,
+  ),
+  FeedChangesRecorded: event(
+    'feedchanges-<feedId>',
+    'What loads have changed up to here is recorded for subscribers.',
+    {
+      upTo: int('Revision in `feed-<feedId>`'),
+      load: z
+        .strictObject({
+          ...ofLoad,
+          mode: word(['update', 'replace', 'deletion'], 'What it was'),
+          new: int('Products that were added'),
+          revised: int('Products with another content'),
+          repriced: int('Products of which only the price changed'),
+          removed: int('Products that were removed'),
+          fallen: int('Prices that fell'),
+          restocked: int('Products that are back in stock'),
+        })
+        .describe('The load or deletion that ended there, if subscribers may be notified of it')
+        .optional(),
+    },
   ),
   ProductsDeleted: event('feed-<feedId>', 'A deletion of products has ended.', {
     removed: int('Removed products'),

@@ -28,9 +28,15 @@ const subscription = shared('Subscription', {
         eventTypeIds: list(z.int(), 'Types of events'),
         voucherTypeIds: list(z.int(), 'Types of vouchers'),
         languageIds: list(z.string(), 'Languages of vouchers'),
-        keywords: list(z.string(), 'Words of vouchers'),
+        keywords: list(z.string(), 'Words of vouchers or products'),
+        feedIds: list(z.int(), 'Feeds'),
+        tdCategoryIds: list(z.int(), 'Platform categories'),
+        minFallPercent: int('Prices that fell by this much at least, in per cent'),
       }),
-      stateIds: list(z.int(), 'States of transactions, statuses of claims, or changes of vouchers'),
+      stateIds: list(
+        z.int(),
+        'States of transactions, statuses of claims, or changes of vouchers or products',
+      ),
     })
     .describe('What messages are about; an absent list selects all'),
   receivers: list(

@@ -82,8 +82,8 @@ export function explainOperations(topic: SubscriptionTopic) {
   } as const satisfies Readonly<Record<string, OperationText>>;
 }
 
-/** Ids of transactions and claims. */
-const SUBJECT = /^[0-9a-f]{1,64}$/;
+/** Ids of transactions, claims and vouchers, or of a product of a feed. */
+const SUBJECT = /^[0-9a-f]{1,64}$|^\d{1,15}-/;
 
 /** Transitions that are explained: the last ones. */
 const MOST = 1000;
@@ -100,9 +100,9 @@ export class ExplainQueries {
   async explain(which: Which, subject: string): Promise<AsyncIterable<readonly OutputExplained[]>> {
     const { topic, id, caller } = which;
     const { state } = await ownedSubscription(this.log, which);
-    const stream = SUBJECT.test(subject) ? topic.streamOf(subject) : undefined;
-    const events =
-      stream === undefined ? [] : await explainMatches(this.log, topic, stream, { only: id, last: MOST });
+    const events = SUBJECT.test(subject)
+      ? await explainMatches(this.log, topic, topic.streamOf(subject), { only: id, last: MOST, subject })
+      : [];
     if (ownOf(events, caller).next().done === true)
       throw fault.unknownTransaction(
         `${subject.slice(0, 100)}: expected the ${topic.subjectField} of a ${topic.subject} of yours`,
@@ -196,6 +196,8 @@ function reasonOf(explanation: Explanation, { states }: SubscriptionTopic): stri
         .map(({ clause, allowed, found }) => {
           const name = clause === 'stateIds' ? states.field : clause;
           const of = clause === 'siteId' ? 'the subscription is for site' : `filter.${name} has`;
+          if (clause === 'minFallPercent')
+            return `filter.${name} is ${allowed.join()}, and the price fell by ${found ?? 0} per cent`;
           return `${of} ${allowed.join(', ')} only, not ${found ?? 'what has no value'}`;
         })
         .join('; ');

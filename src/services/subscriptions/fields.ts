@@ -162,7 +162,9 @@ const customAttribute = record({
 
 export type FoundCustomAttribute = FoundIn<typeof customAttribute>;
 
-type FilterField = Field<List<Scalar<number, number>> | List<Scalar<string, string>>>;
+type FilterField = Field<
+  List<Scalar<number, number>> | List<Scalar<string, string>> | Scalar<number, number>
+>;
 
 /** What the lists of filters have, by what they select. */
 const LISTS = {
@@ -170,11 +172,14 @@ const LISTS = {
   keyword: { kind: atMost(MOST.nameCharacters, text()), items: 'texts', each: 'keyword' },
 } as const;
 
+const PERCENT = only(integer(), (value) => value >= 1 && value <= 99, 'an integer from 1 to 99');
+
 /** Document 2, Subscription: filter. */
 function filterOf({ states, filter, subject, sample }: SubscriptionTopic) {
   const lists = Object.entries(filter).map(([name, { description, of }]): [string, FilterField] => {
     const shared = { ...optional, description: `${description}; all if absent` };
     const list = { most: MOST.ids, isNoneIfEmpty: true } as const;
+    if (of === 'percent') return [name, { kind: PERCENT, ...shared }];
     if (typeof of === 'string') {
       const { kind, ...named } = LISTS[of];
       return [name, { kind: listOf(kind, { ...list, ...named }), ...shared }];

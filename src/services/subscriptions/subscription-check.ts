@@ -118,8 +118,8 @@ export class SubscriptionCheck {
   }
 
   private filterIn(found: PostedSubscription['filter']): SubscriptionFilter {
-    const { [this.topic.states.field]: states = [], ...lists } = found;
-    return { ...lists, stateIds: states.filter((id) => typeof id === 'number') };
+    const { [this.topic.states.field]: states, ...others } = found;
+    return { ...others, stateIds: valuesIn(states).filter((id) => typeof id === 'number') };
   }
 }
 
@@ -136,7 +136,11 @@ function idsIn(
 }
 
 function wordsIn(filter: Partial<PostedSubscription['filter']> | undefined): readonly string[] {
-  return filter?.['keywords']?.filter((keyword) => typeof keyword === 'string') ?? [];
+  return valuesIn(filter?.['keywords']).filter((keyword) => typeof keyword === 'string');
+}
+
+function valuesIn(found: PostedSubscription['filter'][string] | undefined): readonly (number | string)[] {
+  return typeof found === 'object' ? found : [];
 }
 
 function idIn(posted: unknown): readonly number[] {
@@ -214,13 +218,14 @@ const MOST_LISTED = 20;
 
 /** Whether the caller may be notified of what a filter selects, unless it is already (`docs/decisions.md#n11`). */
 function checkAccess(filter: IdLists, topic: SubscriptionTopic, access: Access, refusals: Refusals): void {
-  const gained = (field: 'programIds' | 'eventIds' | 'siteIds'): readonly number[] => {
+  const gained = (field: 'programIds' | 'eventIds' | 'siteIds' | 'feedIds'): readonly number[] => {
     const known = new Set(access.before?.content.filter[field]);
     return filter[field]?.filter((id) => !known.has(id)) ?? [];
   };
   checkPrograms(gained('programIds'), access, refusals);
   checkEvents(gained('eventIds'), access, refusals);
   checkSites(gained('siteIds'), access, refusals);
+  checkFeeds(gained('feedIds'), access, refusals);
   const { field, notForAdvertisers } = topic.states;
   if (access.caller.kind !== 'advertiser') return;
   for (const id of new Set(filter[field]))
@@ -265,6 +270,14 @@ function checkSites(ids: readonly number[], { directory, caller }: Access, refus
   const expected = caller.kind === 'publisher' ? own : 'sites that are connected to a program of yours';
   for (const id of new Set(ids))
     if (!isAccessible(id)) refusals.add(fault.noSiteAccess, `filter.siteIds has ${id}: expected ${expected}`);
+}
+
+function checkFeeds(ids: readonly number[], { directory, caller }: Access, refusals: Refusals): void {
+  if (ids.length === 0) return;
+  const accessible = new Set(directory.feedsOf(holderOf(caller)).map(({ id }) => id));
+  for (const id of new Set(ids))
+    if (!accessible.has(id))
+      refusals.add(fault.content, `filter.feedIds has ${id}: expected feeds of ${ownPrograms(caller)}`);
 }
 
 function ownPrograms({ kind, siteId }: Access['caller']): string {

@@ -151,6 +151,7 @@ const SAMPLES: Readonly<Record<string, unknown>> = {
   ...{ advertiserId: 1, affiliateSiteId: 1101, claimId: 57, eventId: 1011, feedId: 1001, organisationId: 1 },
   ...{ programId: 101, publisherId: 11, siteId: 1101, versionNo: 0, width: 500, height: 300, price: 12 },
   ...{ voucherId: 17, changeId: 1, voucherTypeId: 1, changeName: 'New' },
+  ...{ productId: '1001-lamp-1', changeTypeId: 1, minFallPercent: 10 },
   ...{ messageTypeId: 4, statusId: 2, eventTypeId: 5, status: 200, lastStatus: 200, deniedReasonId: 21 },
   ...{ at: toIso, time: toIso, end: toIso, ended: toIso, startedAt: toIso, expires: toIso, until: toIso },
   ...{ orderValue: 129.9, publisherCommission: 12.99, tdCommission: 3.9, orderNumber: 'A-1001' },
