@@ -26,7 +26,7 @@ const compress = promisify(gzipped);
 /** Bytes from which an answer is worth compressing (`docs/decisions.md#x80`). */
 const COMPRESSED_FROM = 1024;
 
-type Payload = Buffer | Readable | undefined;
+type Payload = Buffer | string | Readable | undefined;
 
 /** Turns what a handler returns into what Fastify sends. */
 @Injectable()
@@ -94,7 +94,7 @@ export class AnswerWriter {
   }
 
   /** One chunk as a whole, with its length; several are sent while they are written, at the client's pace. */
-  private async payload(produced: AsyncGenerator<Buffer>, reply: FastifyReply): Promise<Payload> {
+  private async payload(produced: AsyncGenerator<string>, reply: FastifyReply): Promise<Payload> {
     // An answer that is kept is there as a whole.
     const chunks = reply.request.repeatable === undefined ? produced : whole(produced);
     const leastRate = this.parts.downloadRate;
@@ -102,8 +102,11 @@ export class AnswerWriter {
     if (first.done === true) return Buffer.alloc(0);
     const second = await chunks.next();
     if (second.done === true) {
-      const body = await encoded(first.value, reply);
-      dropIfSlow(reply.raw, body.byteLength, leastRate);
+      // A text is written together with its headers, which bytes are not.
+      const text = first.value;
+      const length = Buffer.byteLength(text);
+      const body = isCompressed(length, reply.request) ? await encoded(Buffer.from(text), reply) : text;
+      dropIfSlow(reply.raw, typeof body === 'string' ? length : body.byteLength, leastRate);
       return body;
     }
     const gzip = acceptsGzip(reply.request.headers['accept-encoding']?.toString());
@@ -163,36 +166,36 @@ function describe(reply: FastifyReply, contentType: string): void {
  * event loop continues.
  */
 export async function encoded(body: Buffer, reply: FastifyReply): Promise<Buffer> {
-  if (!isCompressed(body, reply.request)) return body;
+  if (!isCompressed(body.byteLength, reply.request)) return body;
   const smaller = await compress(body, { level: constants.Z_BEST_SPEED });
   reply.header('Content-Encoding', 'gzip');
   return smaller;
 }
 
-/** Whether an answer with this body is compressed. */
-export function isCompressed({ byteLength }: Buffer, { headers }: Pick<FastifyRequest, 'headers'>): boolean {
-  return byteLength >= COMPRESSED_FROM && acceptsGzip(headers['accept-encoding']?.toString());
+/** Whether an answer with a body of this length is compressed. */
+export function isCompressed(bytes: number, { headers }: Pick<FastifyRequest, 'headers'>): boolean {
+  return bytes >= COMPRESSED_FROM && acceptsGzip(headers['accept-encoding']?.toString());
 }
 
-async function* whole(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
-  const all: Buffer[] = [];
+async function* whole(chunks: AsyncIterable<string>): AsyncGenerator<string> {
+  const all: string[] = [];
   for await (const chunk of chunks) all.push(chunk);
-  yield Buffer.concat(all);
+  yield all.join('');
 }
 
-async function* joined(first: readonly Buffer[], rest: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
-  yield* first;
-  yield* rest;
+async function* joined(first: readonly string[], rest: AsyncIterable<string>): AsyncGenerator<Buffer> {
+  for (const chunk of first) yield Buffer.from(chunk);
+  for await (const chunk of rest) yield Buffer.from(chunk);
 }
 
 /** Characters of a chunk, more or less. */
 const CHUNK = 256 * 1024;
 
-/** Joins text into chunks of bytes, yielding to the event loop. Raises the reason once `signal` is aborted. */
+/** Joins text into chunks, yielding to the event loop. Raises the reason once `signal` is aborted. */
 async function* chunksOf(
   pieces: AsyncIterable<Iterable<string>> | Iterable<Iterable<string>>,
   signal?: AbortSignal,
-): AsyncGenerator<Buffer> {
+): AsyncGenerator<string> {
   let parts: string[] = [];
   let length = 0;
   let began = performance.now();
@@ -202,7 +205,7 @@ async function* chunksOf(
       parts.push(piece);
       length += piece.length;
       if (length >= CHUNK) {
-        yield Buffer.from(parts.join(''));
+        yield parts.join('');
         parts = [];
         length = 0;
       }
@@ -211,5 +214,5 @@ async function* chunksOf(
       began = performance.now();
     }
   }
-  if (length > 0) yield Buffer.from(parts.join(''));
+  if (length > 0) yield parts.join('');
 }

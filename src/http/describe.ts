@@ -44,7 +44,7 @@ export class StaticContent {
   }
 
   send(request: FastifyRequest, reply: FastifyReply): void {
-    const isGzip = isCompressed(this.body, request);
+    const isGzip = isCompressed(this.body.byteLength, request);
     // Each representation has its own (RFC 9110, 8.8.1).
     const etag = `"${this.digest}${isGzip ? '-gzip' : ''}"`;
     reply

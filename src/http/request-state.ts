@@ -3,7 +3,7 @@ import { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fa
 import { Fault } from '../kernel/fault';
 import { type Caller } from '../network/organisations';
 import { httpFaults } from '../wire/api/errors';
-import { parsePath, parseRequestTarget, type RequestTarget } from '../wire/keys/request-target';
+import { parseRequestTarget, type RequestTarget } from '../wire/keys/request-target';
 import { type BodyBudgets, BodyShare, PostedBody } from './posted-body';
 import { type RepeatableRequest } from './idempotency';
 import { type Representation } from './representation';
@@ -41,7 +41,7 @@ interface RequestOptions {
 
 /** Fastify's `rewriteUrl`: routes by the path alone, without keys, extension and query. */
 export function routedPath({ url = '/' }: Pick<IncomingMessage, 'url'>): string {
-  const { path } = parsePath(url);
+  const { path } = parseRequestTarget(url);
   // The router ignores the first character: `*docs` would be `/docs`. Two slashes match no route.
   if (!path.startsWith('/')) return `//${encodeURI(path)}`;
   try {

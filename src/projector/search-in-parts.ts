@@ -108,12 +108,12 @@ function groupBatches<Document>(
   { groups, rest }: FoundGroups,
   query: QueryOptions,
 ): PageInParts<Document>['groups'] {
-  async function* parts(): AsyncGenerator<readonly (readonly Found[])[]> {
-    if (groups.length > 0) yield groups;
-    yield* groupsOf(store, target, rest, query);
-  }
+  const readPart = async (part: readonly (readonly Found[])[]) =>
+    await mapInSlices(part, (group) => group.map(read), query.signal);
   async function* readParts(): AsyncGenerator<readonly (readonly Document[])[]> {
-    for await (const part of parts()) yield await mapInSlices(part, (group) => group.map(read), query.signal);
+    if (groups.length > 0) yield await readPart(groups);
+    if (rest.length === 0) return;
+    for await (const part of groupsOf(store, target, rest, query)) yield await readPart(part);
   }
   return { [Symbol.asyncIterator]: readParts };
 }

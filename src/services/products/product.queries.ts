@@ -180,9 +180,12 @@ export class ProductQueries {
     query: QueryOptions,
   ): AsyncGenerator<Iterable<OutputProduct>> {
     for await (const batch of groups) {
+      if (view.pastPrices === 'none') {
+        yield joined(batch, view);
+        continue;
+      }
       const ids = batch.flat().map(({ id }) => id);
-      const prices = view.pastPrices === 'none' ? {} : { prices: await pricesOf(this.store, ids, query) };
-      yield joined(batch, { ...view, ...prices });
+      yield joined(batch, { ...view, prices: await pricesOf(this.store, ids, query) });
     }
   }
 }

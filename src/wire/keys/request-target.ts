@@ -29,19 +29,27 @@ export interface RequestTarget {
 const ORIGIN = /^https?:\/\/[^/?]*/i;
 const EXTENSION = new RegExp(`\\.(${EXTENSIONS.join('|')})$`);
 
+/** The last one that was parsed: a target is routed, then read. */
+let last: { readonly target: string; readonly parsed: RequestTarget } | undefined;
+
 /** Parses a raw request target; any text has a result. */
 export function parseRequestTarget(target: string): RequestTarget {
-  const [beforeQuery = '', ...rest] = target.replace(ORIGIN, '').split('?');
-  const pairs = beforeQuery.split('/').flatMap((segment) => partsOf(segment).slice(1));
-  const queried = rest.join('?').split('&');
-  const matrix = sentKeys(pairs);
-  return { ...parsePath(target), matrix, query: sentKeys(queried), bare: bareNames([...pairs, ...queried]) };
+  if (last?.target !== target) last = { target, parsed: parsedTarget(target) };
+  return last.parsed;
 }
 
-/** The part of a request target that is needed first. */
-export function parsePath(target: string): Pick<RequestTarget, 'path' | 'extension'> {
-  const [beforeQuery = ''] = target.replace(ORIGIN, '').split('?', 1);
-  const segments = beforeQuery.split('/').map((segment) => unreservedDecoded(partsOf(segment)[0] ?? ''));
+function parsedTarget(target: string): RequestTarget {
+  const local = target.startsWith('/') ? target : target.replace(ORIGIN, '');
+  const end = local.indexOf('?');
+  const segments = (end === -1 ? local : local.slice(0, end)).split('/').map(partsOf);
+  const pairs = segments.flatMap(([, ...keys]) => keys);
+  const queried = end === -1 ? [] : local.slice(end + 1).split('&');
+  const bare = bareNames([...pairs, ...queried]);
+  return { ...pathIn(segments), matrix: sentKeys(pairs), query: sentKeys(queried), bare };
+}
+
+function pathIn(parts: readonly (readonly string[])[]): Pick<RequestTarget, 'path' | 'extension'> {
+  const segments = parts.map(([name = '']) => unreservedDecoded(name));
   if (segments.length > 2 && segments.at(-1) === '') segments.pop();
   const withExtension = segments.join('/');
   const extension = EXTENSION.exec(withExtension)?.[1] as Extension | undefined;

@@ -114,10 +114,13 @@ export class Layout {
   readonly texts: readonly CodedField[];
   private readonly declaration: Declaration;
   private readonly fields: readonly CodedField[];
+  private readonly codes: ReadonlyMap<string, CodedField>;
 
   constructor(spec: CollectionSpec) {
     this.declaration = new Declaration(spec);
-    this.fields = [...this.declaration.fields.values()].map((field) => this.coded(field));
+    const all = [...this.declaration.fields.values()];
+    this.codes = new Map(all.map((field) => [field.name, this.coded(field)]));
+    this.fields = [...this.codes.values()];
     const those = (wanted: FieldType): CodedField[] => this.fields.filter(({ type }) => type === wanted);
     this.numbers = those('number');
     this.groups = those('column');
@@ -138,7 +141,11 @@ export class Layout {
 
   /** The declared field with this name and one of these types. */
   field(name: string, ...types: readonly FieldType[]): CodedField {
-    return this.coded(this.declaration.field(name, ...types));
+    return this.codedAs(this.declaration.field(name, ...types));
+  }
+
+  private codedAs(field: DeclaredField): CodedField {
+    return this.codes.get(field.name) ?? this.coded(field);
   }
 
   private coded(field: DeclaredField): CodedField {
@@ -152,7 +159,7 @@ export class Layout {
 
   /** The declared field with this name whose values are counted. */
   facet(name: string): CodedField {
-    return this.coded(this.declaration.facet(name));
+    return this.codedAs(this.declaration.facet(name));
   }
 
   /** Statements that create the tables. */
