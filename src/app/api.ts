@@ -31,6 +31,7 @@ import { type BaseParts, openAll, raise } from './opened';
 import { atMostEvery, diskTrouble, readinessOf, type RoleTroubles } from './readiness';
 import { startExporter } from './threads/exporter';
 import { startLoader } from './threads/loader';
+import { whenMoved } from './threads/projector';
 import { startRebuilder } from './threads/rebuilder';
 
 interface ApiParts
@@ -120,6 +121,8 @@ export async function openApi(options: ApiParts): Promise<Api> {
       ...{ downloads: transfers, most: config.maxBody, budgets: bodyBudgets },
     });
     opened.push(() => fetcher.stop());
+    let endMoves = (): void => undefined;
+    opened.push(async () => endMoves());
     const parts: AppParts = {
       clock,
       config,
@@ -144,6 +147,7 @@ export async function openApi(options: ApiParts): Promise<Api> {
             directory: async () => follower.directory,
           }),
       rebuilding: rebuilder.rebuilding,
+      ...(threads ? { whenMoved: (onMoved) => void (endMoves = whenMoved(onMoved)) } : {}),
       sources: new FeedSources({ ...known, book, addressProblem: (url) => addressProblem(url, allowed) }),
       subscriptions: {
         deliveries: engines.deliveries,
@@ -165,6 +169,7 @@ export async function openApi(options: ApiParts): Promise<Api> {
       await tokenUses.close();
       await counter.close();
       ending.abort();
+      endMoves();
       await facts.ended;
     };
     return { app, parts, exporter, fetcher, close };

@@ -20,6 +20,7 @@ import { installHttp, HttpModule } from '../http/install';
 import { type BodyBudgets } from '../http/posted-body';
 import { type HttpParts } from '../http/service';
 import { WaitForReadModels } from '../http/visible-writes';
+import { type Position } from '../kernel/event';
 import { EventLog } from '../kernel/event-log';
 import { type Leases } from '../kernel/leases';
 import { ReadStore } from '../kernel/read-store';
@@ -59,6 +60,8 @@ export interface AppParts {
   readonly sql: AnswerSql;
   readonly sources: FeedSources;
   readonly bodyBudgets: BodyBudgets;
+  /** Calls back whenever read models have moved, if that is known. */
+  readonly whenMoved?: (onMoved: (to: Position) => void) => void;
   /** Tokens that the documentation offers to everybody: those of a demonstration. */
   readonly demoTokens?: readonly OfferedToken[];
   /** Seals the sessions of the console. */
@@ -92,6 +95,7 @@ class AppModule {
     const { config, eventLog, store, follower, loader, downloads, counter, readiness, metrics } = parts;
     const { clock } = parts;
     const wait = new PositionWait(clock, store, PROJECTIONS);
+    parts.whenMoved?.((to) => wait.moved(to));
     // Answers are made of all of them.
     const reach: PositionWait['until'] = async (position, milliseconds) => {
       const isFollowed = follower.reachedWithin(position, milliseconds);

@@ -37,8 +37,12 @@ export class ReadModels {
     private readonly report: (failure: unknown) => void,
   ) {}
 
-  static async open(engines: Engines, parts: ReadModelParts, keepMs: number): Promise<ReadModels> {
-    const domain = new Runner(engines.log, engines.store, PROJECTIONS, parts);
+  static async open(
+    engines: Engines,
+    { moved, ...parts }: ReadModelParts & Required<Pick<RunnerParts, 'moved'>>,
+    keepMs: number,
+  ): Promise<ReadModels> {
+    const domain = new Runner(engines.log, engines.store, PROJECTIONS, { ...parts, moved });
     const deliveries = await deliveryRunner(engines, parts, { keepMs, delayMs: DELAY_MS });
     const report = (failure: unknown): void => parts.report?.(failure);
     return new ReadModels(domain, deliveries, engines.keepIndex, report);

@@ -30,6 +30,8 @@ export interface RunnerParts {
   readonly expiry?: ExpiryParts;
   /** How long a generation is kept, and followed, after another has taken its place. */
   readonly retainMs?: number;
+  /** Called when everything up to a position can be read. */
+  readonly moved?: (to: Position) => void;
 }
 
 /** Interval for checking the lease, the live generations and requested retries. */
@@ -188,6 +190,7 @@ export class Runner {
         last = batch.events.at(-1) ?? last;
         if (batch.caughtUp || clock.monotonic() - flushed >= FLUSH_MS) {
           await group.flush();
+          this.parts.moved?.(batch.position);
           flushed = clock.monotonic();
           for (const span of spans) span.end();
           spans = [];

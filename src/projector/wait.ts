@@ -29,8 +29,11 @@ export class PositionWait {
   private hasNew = false;
   /** The read models that are paused, and when they were looked up (monotonic ms). */
   private paused: { readonly names: ReadonlySet<string>; readonly at: number } | undefined;
-  /** Shortens the pause before the next poll. */
+  /** Shortens the pause before the next poll, or ends it. */
   private hurry: () => void = () => undefined;
+  private wake: () => void = () => undefined;
+  /** Whether read models have moved since the last look. */
+  private hasMoved = false;
 
   constructor(
     private readonly clock: Clock,
@@ -53,24 +56,31 @@ export class PositionWait {
     });
   }
 
+  /** Read models may have reached a position: who waits for it looks at once. Without being told, it is polled. */
+  moved(to: Position): void {
+    if (!Array.from(this.waiters).some(({ position }) => position <= to)) return;
+    this.hasMoved = true;
+    this.wake();
+  }
+
   private async poll(): Promise<void> {
     this.isPolling = true;
     try {
       for (let wait: number = POLL_MS.min; ;) {
-        this.hasNew = false;
+        this.hasNew = this.hasMoved = false;
         await this.check([...this.waiters]);
         if (this.waiters.size === 0) break;
-        await this.pause(wait);
-        this.hurry = () => undefined;
-        wait = this.hasArrived() ? POLL_MS.min : Math.min(1.25 * wait, POLL_MS.max);
+        if (!this.seen().hasMoved) await this.pause(wait);
+        wait = this.seen().hasNew ? POLL_MS.min : Math.min(1.25 * wait, POLL_MS.max);
       }
     } finally {
       this.isPolling = false;
     }
   }
 
-  private hasArrived(): boolean {
-    return this.hasNew;
+  /** What has happened since the last look. */
+  private seen(): { readonly hasNew: boolean; readonly hasMoved: boolean } {
+    return { hasNew: this.hasNew, hasMoved: this.hasMoved };
   }
 
   /** Pauses, but only for the shortest interval once a new waiter has arrived, and not beyond the time of any. */
@@ -80,10 +90,16 @@ export class PositionWait {
     const left = Math.min(...Array.from(this.waiters, ({ deadline }) => deadline)) - began;
     const usual = Math.max(POLL_MS.min, Math.min(ms, left));
     return new Promise((resolve) => {
-      const timer = clock.timer(this.hasNew ? POLL_MS.min : usual, resolve);
+      const end = (): void => {
+        this.hurry = this.wake = () => undefined;
+        timer.cancel();
+        resolve();
+      };
+      let timer = clock.timer(this.hasNew ? POLL_MS.min : usual, end);
+      this.wake = end;
       this.hurry = () => {
         timer.cancel();
-        clock.timer(Math.max(0, began + POLL_MS.min - clock.monotonic()), resolve);
+        timer = clock.timer(Math.max(0, began + POLL_MS.min - clock.monotonic()), end);
       };
     });
   }

@@ -1,7 +1,7 @@
 import { PositionWait } from '../../src/projector/wait';
 import { type Position } from '../../src/kernel/event';
 import { EngineUnavailable } from '../../src/kernel/event-log';
-import { SYSTEM_CLOCK } from '../../src/runtime/clock';
+import { SYSTEM_CLOCK, SystemClock, type Timer } from '../../src/runtime/clock';
 import { failing } from './failing';
 import { listed } from './sample-events';
 import { PROJECTIONS, World } from './world';
@@ -39,6 +39,20 @@ describe('Waiting for a position (decisions A7)', () => {
     expect(calls()).toBeLessThan(waiting.length / 2);
     const found = await world.documents('products');
     expect(Object.keys(found)).toHaveLength(positions.length);
+  });
+
+  it('looks at once when it learns that read models have moved', async () => {
+    await world.runner().start();
+    await world.settled();
+    await world.stopRunners();
+    const position = await world.emit(listed('a'));
+    // Without timers nothing is polled.
+    const timer: Timer = { cancel: () => undefined, unref: () => timer };
+    const clock = Object.assign(new SystemClock(), { timer: () => timer });
+    const wait = new PositionWait(clock, world.store, PROJECTIONS);
+    const reached = wait.until(position, LONG);
+    await world.runner({ moved: (to) => wait.moved(to) }).start();
+    expect(await reached).toBe(true);
   });
 
   it('times out for each waiter by itself', async () => {

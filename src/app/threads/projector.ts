@@ -1,4 +1,6 @@
+import { BroadcastChannel } from 'node:worker_threads';
 import { type Engines, joinEngines } from '../../engines/open';
+import { type Position } from '../../kernel/event';
 import { type Remote } from '../../runtime/calls';
 import { SYSTEM_CLOCK } from '../../runtime/clock';
 import { type Report } from '../../runtime/failure-report';
@@ -16,9 +18,21 @@ export async function run({ ticket, keepMs, retainMs }: ProjectorData, report: R
   const { ReadModels } = await import('../read-models.js');
   const engines = await joinEngines(ticket, { writes: true });
   const own = { clock: SYSTEM_CLOCK, owner: SYSTEM_CLOCK.uuid(), code: await runningCode() };
-  const options = { ...own, report, retainMs };
+  const moves = new BroadcastChannel(MOVES);
+  const options = { ...own, report, retainMs, moved: (to: Position) => moves.postMessage(to) };
   const models = await ReadModels.open(engines, options, keepMs);
-  return { calls: models, close: [() => models.stop(), () => engines.close()] };
+  return { calls: models, close: [() => models.stop(), () => moves.close(), () => engines.close()] };
+}
+
+/** On this channel the threads of a process hear up to where its projector has moved the read models of the domain. */
+const MOVES = 'affilog-moves';
+
+/** Calls back whenever the projector of this process has moved the read models. Returns what ends this. */
+export function whenMoved(onMoved: (to: Position) => void): () => void {
+  const moves = new BroadcastChannel(MOVES);
+  moves.onmessage = ({ data }) => onMoved(data as Position);
+  moves.unref();
+  return () => moves.close();
 }
 
 /** A projector, in this thread or another. */
