@@ -2,7 +2,13 @@ import { constants, DatabaseSync, type DatabaseSyncInstance } from '@photostruct
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { SqliteConnection, iterate, releaseClosedFiles } from '../../src/engines/embedded/connection';
+import {
+  closeDatabase,
+  iterate,
+  openDatabase,
+  releaseClosedFiles,
+  SqliteConnection,
+} from '../../src/engines/embedded/connection';
 import { openFilesIn } from '../support/open-files';
 
 let folder: string;
@@ -46,6 +52,35 @@ test('closing closes the file even if its transaction cannot be rolled back', ()
   });
   connection.close();
   expect(openFilesIn(folder)).toEqual([]);
+});
+
+describe('a file that another connection makes one with a WAL', () => {
+  /** Attempts to open it, of which the other connection lets the second one succeed. */
+  function attemptsWithin(timeout: number): number {
+    const file = join(folder, 'data.sqlite');
+    const other = new DatabaseSync(file);
+    other.exec('BEGIN IMMEDIATE');
+    let attempts = 0;
+    try {
+      const opened = openDatabase(file, { timeout }, (database) => {
+        attempts += 1;
+        if (attempts === 2) other.exec('COMMIT');
+        database.exec('PRAGMA journal_mode = WAL');
+      });
+      closeDatabase(opened);
+      return attempts;
+    } finally {
+      closeDatabase(other);
+    }
+  }
+
+  test('is opened nevertheless: SQLite itself would not wait', () => {
+    expect(attemptsWithin(60_000)).toBe(2);
+  });
+
+  test('is locked for those who do not wait', () => {
+    expect(() => attemptsWithin(0)).toThrow('database is locked');
+  });
 });
 
 describe('what an iterator reads is not garbage-collected before it', () => {

@@ -93,22 +93,38 @@ export function iterate<Row>(
   return Object.assign(rows, { held: [statement, database] });
 }
 
-/** Opens a file and configures it with `setUp`; closes it again if that fails. */
+/**
+ * Opens a file and configures it with `setUp`; closes it again if that fails. Where SQLite does not wait for a lock, as
+ * when several connections make a new file one with a WAL, it is repeated for the `timeout`.
+ */
 export function openDatabase(
   file: string,
   options: DatabaseSyncOptions,
   setUp: (database: DatabaseSyncInstance) => void,
 ): DatabaseSyncInstance {
+  const end = performance.now() + (options.timeout ?? 0);
   return callDriver(() => {
-    const database = new DatabaseSync(file, options);
-    try {
-      setUp(database);
-      return database;
-    } catch (error) {
-      closeDatabase(database);
-      throw error;
+    for (;;) {
+      const database = new DatabaseSync(file, options);
+      try {
+        setUp(database);
+        return database;
+      } catch (error) {
+        closeDatabase(database);
+        if (!isLocked(error) || performance.now() >= end) throw error;
+        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1);
+      }
     }
   });
+}
+
+function isLocked(error: unknown): boolean {
+  return (
+    typeof error === 'object' &&
+    error !== null &&
+    'sqliteCode' in error &&
+    (Number(error.sqliteCode) & 0xff) === BUSY
+  );
 }
 
 /**
@@ -144,6 +160,7 @@ export function releaseClosedFiles(): void {
 
 const DAMAGED = 'its file is damaged';
 const LOCKED = 'another process has locked it';
+const BUSY = 5;
 
 /**
  * SQLite's result codes for failures of the machine: the primary code, its fixed message in SQLite, and ours. The
@@ -151,7 +168,7 @@ const LOCKED = 'another process has locked it';
  */
 const FAILURES = [
   [3, 'access permission denied', 'access to its files is denied'],
-  [5, 'database is locked', LOCKED],
+  [BUSY, 'database is locked', LOCKED],
   [6, 'database table is locked', LOCKED],
   [7, 'out of memory', 'there is not enough memory'],
   [8, 'attempt to write a readonly database', 'it is read-only'],
