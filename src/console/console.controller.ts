@@ -6,7 +6,8 @@ import * as nest from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
 import { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { encoded } from '../http/answer-writer';
-import { StaticContent } from '../http/describe';
+import { ApiDescription, DescribeModule, StaticContent } from '../http/describe';
+import { type FormField, STYLE } from '../http/html';
 import { type PostedBody } from '../http/posted-body';
 import { whenOver } from '../http/send-stream';
 import { HttpParts } from '../http/service';
@@ -14,9 +15,10 @@ import { TOKEN, tokenHash } from '../network/organisations';
 import { actionOperations } from '../operations/rest/actions.controller';
 import { Clock } from '../runtime/clock';
 import { httpFaults } from '../wire/api/errors';
+import { type OperationText } from '../wire/api/description';
 import { CONTENT_TYPES } from '../wire/api/format';
-import { SCRIPT, STYLE } from './assets';
-import { type PageAction, type Asked, type ConsolePage, pageAddress, type Section } from './content';
+import { SCRIPT } from './assets';
+import { type Asked, type ConsolePage, type PageAction, pageAddress, type Section } from './content';
 import { filled, Operator, Refused } from './operator';
 import { MENU, PAGES } from './pages';
 import { loginText, messageText, pageText, type Said, sectionText } from './render';
@@ -81,6 +83,7 @@ class ConsoleController implements nest.OnModuleDestroy {
     private readonly sessions: Sessions,
     private readonly clock: Clock,
     private readonly host: HttpAdapterHost,
+    private readonly description: ApiDescription,
   ) {
     this.shown = new SharedResults(clock, LIVE_MS);
   }
@@ -207,7 +210,7 @@ class ConsoleController implements nest.OnModuleDestroy {
     const none = 'This is no token of an operator for OPS.';
     if (!TOKEN.test(token)) return none;
     try {
-      await this.operatorWith(token).get(actionOperations.listActions, '/ops/1.0/actions', { limit: 1 });
+      await this.operatorWith(token).get(actionOperations.listActions, { limit: 1 });
       return undefined;
     } catch (error) {
       if (!(error instanceof Refused)) throw error;
@@ -217,7 +220,8 @@ class ConsoleController implements nest.OnModuleDestroy {
 
   private operatorWith(token: string, gone?: AbortSignal): Operator {
     const fastify = this.host.httpAdapter.getInstance<FastifyInstance>();
-    return new Operator(fastify.inject.bind(fastify), token, gone);
+    const routeOf = ({ id }: OperationText) => this.description.operation(id);
+    return new Operator({ inject: fastify.inject.bind(fastify), routeOf, token, gone });
   }
 
   private async *news(
@@ -327,10 +331,8 @@ function pageNamed(name: string): ConsolePage | undefined {
 
 /** Does what a form asks for. */
 async function done(action: PageAction, operator: Operator, posted: Asked): Promise<Said> {
-  const { method = 'POST', path, keys = [], body } = action;
-  const sent = Object.fromEntries([...keys, 'reason'].map((name) => [name, posted[name]]));
   try {
-    await operator.change(method, path, posted, sent, body?.(posted));
+    await operator.change(action.operation, posted, action.body?.(posted));
     return { tone: 'good', text: filled(action.done, posted) };
   } catch (error) {
     if (error instanceof Refused) return { tone: 'bad', text: error.message };
@@ -338,16 +340,23 @@ async function done(action: PageAction, operator: Operator, posted: Asked): Prom
   }
 }
 
-/** Raises `Refused` if the session's token is no longer valid. */
+/** Nothing without what is required. Raises `Refused` if the session's token is no longer valid. */
 async function settled(
   { fields = [], sections }: ConsolePage,
   operator: Operator,
   asked: Asked,
   liveOnly = false,
 ): Promise<readonly Section[]> {
-  if (fields.some(({ name, isRequired }) => isRequired === true && asked[name] === undefined)) return [];
-  const pending = sections(operator, asked).filter(({ isLive }) => !liveOnly || isLive === true);
-  return await Promise.all(pending.map(async ({ read, ...one }) => ({ ...one, bodies: await read() })));
+  const isAsked = ({ name, choices }: FormField): boolean =>
+    asked[name] !== undefined && choices?.every(([value]) => value !== asked[name]) !== true;
+  if (fields.some((field) => field.isRequired === true && !isAsked(field))) return [];
+  const chosen = sections.filter(({ isLive }) => !liveOnly || isLive === true);
+  return await Promise.all(
+    chosen.map(async ({ read, title, ...one }) => ({
+      ...{ ...one, title: typeof title === 'string' ? title : title(asked) },
+      bodies: await read(operator, asked),
+    })),
+  );
 }
 
 function isJson({ target }: FastifyRequest): boolean {
@@ -384,6 +393,6 @@ function saidIn(request: FastifyRequest): Said | undefined {
 export class ConsoleModule {
   static with(key: Uint8Array): nest.DynamicModule {
     const providers = [{ provide: Sessions, useValue: new Sessions(key) }];
-    return { module: ConsoleModule, controllers: [ConsoleController], providers };
+    return { module: ConsoleModule, imports: [DescribeModule], controllers: [ConsoleController], providers };
   }
 }

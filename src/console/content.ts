@@ -1,6 +1,8 @@
+import { type FormField } from '../http/html';
 import { shortened } from '../kernel/text';
 import { defined } from '../kernel/without';
-import { type Operator, Refused } from './operator';
+import { type OperationText } from '../wire/api/description';
+import { type Operator, Refused, type NamedValues } from './operator';
 
 /** How something is, at a glance. */
 type Tone = 'good' | 'bad' | 'waiting' | 'quiet';
@@ -18,20 +20,7 @@ export interface Value {
 /** Times are ISO 8601; null and undefined are shown as a dash. */
 export type Cell = Value | string | number | boolean | null | undefined;
 
-/** What a person fills in. Without `choices` it is a line of text. */
-export interface FormField {
-  readonly name: string;
-  readonly label: string;
-  readonly value?: string | undefined;
-  readonly choices?: readonly (readonly [value: string, label: string])[];
-  /** Several lines. */
-  readonly isLong?: true;
-  /** Several values, separated by commas. */
-  readonly isList?: true;
-  readonly isRequired?: true;
-}
-
-/** A change that a page offers: the operation below `/ops/1.0` that makes it. */
+/** A change that a page offers. */
 export interface PageAction {
   readonly label: string;
   /** What it does, for whoever is about to confirm it. */
@@ -39,11 +28,8 @@ export interface PageAction {
   readonly fields?: readonly FormField[];
   /** It takes effect for others at once: a reason is required. */
   readonly isGrave?: true;
-  readonly method?: 'DELETE';
-  /** Path of the operation, with posted values as `:name`. */
-  readonly path: string;
-  /** Posted values that are its keys, in addition to `reason`. */
-  readonly keys?: readonly string[];
+  /** It is sent the posted values that it knows. */
+  readonly operation: OperationText;
   readonly body?: (posted: Asked) => object;
   /** What was done, with posted values as `:name`. */
   readonly done: string;
@@ -56,7 +42,7 @@ export type Actions = Readonly<Record<string, PageAction>>;
 export interface Form extends Pick<PageAction, 'explains' | 'fields' | 'isGrave' | 'label'> {
   readonly is: 'form';
   readonly action: string;
-  readonly known: AddressKeys;
+  readonly known: NamedValues;
 }
 
 export interface TableBody {
@@ -72,7 +58,7 @@ export type Body =
   | TableBody
   | { readonly is: 'facts'; readonly facts: readonly (readonly [name: string, value: Cell])[] }
   | { readonly is: 'links'; readonly links: readonly Value[] }
-  /** Values by time (ms), drawn as steps. */
+  /** NamedValues by time (ms), drawn as steps. */
   | { readonly is: 'plot'; readonly label: string; readonly points: readonly (readonly [number, number])[] }
   | { readonly is: 'problem' | 'text'; readonly text: string };
 
@@ -84,14 +70,14 @@ export interface Section {
   readonly bodies: readonly Body[];
 }
 
-interface PendingSection extends Omit<Section, 'bodies'> {
-  readonly read: () => Promise<readonly Body[]>;
+/** A part of a page before it is read: it is titled by what was asked for. */
+interface PendingSection extends Omit<Section, 'bodies' | 'title'> {
+  readonly title: string | ((asked: Asked) => string);
+  readonly read: (operator: Operator, asked: Asked) => Promise<readonly Body[]>;
 }
 
 /** The keys of a page's address, or the fields of a form, by name. */
 export type Asked = Readonly<Record<string, string | undefined>>;
-
-type AddressKeys = Readonly<Record<string, string | number | undefined>>;
 
 export interface ConsolePage {
   /** The last segment of its address. */
@@ -99,7 +85,7 @@ export interface ConsolePage {
   readonly title: string;
   /** The form at its top. Without those that are required, the page has no sections. */
   readonly fields?: readonly FormField[];
-  readonly sections: (operator: Operator, asked: Asked) => readonly PendingSection[];
+  readonly sections: readonly PendingSection[];
   readonly actions?: Actions;
 }
 
@@ -111,12 +97,13 @@ export type Bodies = Body | None | readonly (Body | None)[];
 /** A part of a page that is read on its own: if that fails, it shows the reason, and the others are there. */
 export function section(
   id: string,
-  title: string,
-  read: () => Promise<Bodies>,
+  title: PendingSection['title'],
+  read: (operator: Operator, asked: Asked) => Promise<Bodies>,
   isLive = false,
 ): PendingSection {
-  const bodies = async () => [await read()].flat().filter((body): body is Body => Boolean(body));
-  return { id, title, isLive, read: () => bodies().catch(problemOf) };
+  const bodies = async (operator: Operator, asked: Asked): Promise<readonly Body[]> =>
+    [await read(operator, asked)].flat().filter((body): body is Body => Boolean(body));
+  return { id, title, isLive, read: (operator, asked) => bodies(operator, asked).catch(problemOf) };
 }
 
 /** The token of the session was revoked, or has expired: no page can be shown. */
@@ -170,7 +157,7 @@ export function table<Row>(
   };
 }
 
-/** Values by their names, as far as there are any. */
+/** NamedValues by their names, as far as there are any. */
 export function facts(named: Readonly<Record<string, Cell>>): Body {
   const given = Object.entries(named).filter(([, value]) => value !== undefined);
   return { is: 'facts', facts: given.map(([name, value]) => [titleOf(name), plain(name, value)]) };
@@ -182,21 +169,19 @@ export function links(...all: readonly (Value | None)[]): Body | undefined {
   return given.length === 0 ? undefined : { is: 'links', links: given };
 }
 
-/** An action, by the fields of `Action`. */
 export function action(
   label: string,
-  path: string,
-  keys: readonly string[],
+  operation: OperationText,
   done: string,
-  more: Omit<PageAction, 'done' | 'keys' | 'label' | 'path'> = {},
+  more: Omit<PageAction, 'done' | 'label' | 'operation'> = {},
 ): PageAction {
-  return { label, path, keys, done, ...more };
+  return { label, operation, done, ...more };
 }
 
 export function form<All extends Actions>(
   actions: All,
   name: string & keyof All,
-  known: AddressKeys,
+  known: NamedValues,
   others: readonly FormField[] = [],
 ): Form {
   const { label, explains, fields = [], isGrave } = actions[name] as PageAction;
@@ -205,7 +190,7 @@ export function form<All extends Actions>(
 }
 
 /** The address of a page with its keys. */
-export function pageAddress(name: string, keys: AddressKeys = {}): string {
+export function pageAddress(name: string, keys: NamedValues = {}): string {
   const given = Object.entries(keys).flatMap(([key, value]) =>
     value === undefined || value === '' ? [] : [[key, String(value)] as const],
   );
@@ -213,13 +198,41 @@ export function pageAddress(name: string, keys: AddressKeys = {}): string {
 }
 
 /** A value that leads to another page. */
-export function linked(text: string | number, name: string, keys?: AddressKeys): Value {
+export function linked(text: string | number, name: string, keys?: NamedValues): Value {
   return { text: String(text), to: pageAddress(name, keys) };
 }
 
-export const line = (name: string, label: string): FormField => ({ name, label });
+/** What somebody may want to see of a thing that has a history. */
+export function thing(kind: string, id: string | number, text: string | number = `${kind} ${id}`): Value {
+  return linked(text, 'history', { kind, id });
+}
+
+export function product(feedId: string | number | undefined, id: string, text = id): Value {
+  return linked(text, 'history', { kind: 'product', feedId, id });
+}
+
+/** The pages about a feed. */
+export function feedLinks(feedId: string | number | undefined): Body | undefined {
+  return links(
+    linked('history, deletions of products too', 'history', { kind: 'feed', id: feedId }),
+    linked('loads', 'loads', { feedId }),
+    linked('mappings', 'mappings', { fid: feedId }),
+    linked('where it is fetched from', 'sources', { fid: feedId }),
+    linked('why is a product seen, or not', 'why', { kind: 'product', feedId }),
+  );
+}
+
 export const required = (name: string, label: string) => ({ name, label, isRequired: true }) as const;
-export const several = (name: string, label: string): FormField => ({ name, label, isList: true });
+
+type FieldLabels = Readonly<Record<string, string>>;
+
+/** Fields of one line by their names: those that are required, and others. */
+export function lines(needed: FieldLabels, others: FieldLabels = {}): readonly FormField[] {
+  return [
+    ...Object.entries(needed).map(([name, label]) => required(name, label)),
+    ...Object.entries(others).map(([name, label]) => ({ name, label })),
+  ];
+}
 
 /** One of some words, or any of them. */
 export function choice(name: string, label: string, words: readonly string[], any = 'any'): FormField {
@@ -247,9 +260,9 @@ export function state(is: string, shown = is): Value {
   return { text: shown, ...(tone === undefined ? {} : { tone }) };
 }
 
-/** How many there are of what should not be. */
-export function trouble(count: number): Value | number {
-  return count === 0 ? 0 : { text: count.toLocaleString('en'), tone: 'bad' };
+/** How many there are of what should not be; `to`: the address where it is listed. */
+export function trouble(count: number, to?: string): Value | number {
+  return count === 0 ? 0 : { text: count.toLocaleString('en'), tone: 'bad', ...defined({ to }) };
 }
 
 export const yes = (holds: boolean): Value => ({ text: holds ? 'yes' : 'no', tone: holds ? 'good' : 'bad' });

@@ -1,53 +1,49 @@
 import { type AnswerOf, type Kind } from '../wire/record/record';
 import * as ui from './content';
-import { type Answered, type SentKeys, type Operator } from './operator';
+import { type AnsweringOperation, type Operator, type NamedValues } from './operator';
 
 /** Items on a page. */
 const SIZE = 100;
 
-/** How lists of the API are continued: the keys of a page, and those of the next one, if there is one. */
-interface Paging {
-  readonly keys: (asked: ui.Asked) => ui.Asked;
-  readonly next: (asked: ui.Asked, read: PageOfRows) => ui.Asked | undefined;
-}
-
 interface PageOfRows {
   readonly rows: readonly unknown[];
   readonly total: number | undefined;
-  readonly next: string | undefined;
+  readonly cursor: string | undefined;
+}
+
+/** How lists of the API are continued: by which keys, and those of the next page, if there is one. */
+interface Paging {
+  readonly keys: NamedValues;
+  readonly next: (asked: ui.Asked, read: PageOfRows) => NamedValues | false | '' | undefined;
 }
 
 const PAGINGS = {
+  cursor: { keys: { cursor: '*', pageSize: SIZE }, next: (_, { cursor }) => cursor && { cursor } },
+  /** Pages are counted from 0. */
   page: {
-    keys: ({ page }) => ({ page, pageSize: String(SIZE) }),
-    next: ({ page = '1' }, { rows }) => (rows.length < SIZE ? undefined : { page: String(Number(page) + 1) }),
+    keys: { pageSize: SIZE },
+    next: ({ page = '0' }, { rows }) => rows.length >= SIZE && { page: Number(page) + 1 },
   },
   offset: {
-    keys: ({ offset }) => ({ offset, limit: String(SIZE) }),
+    keys: { limit: SIZE },
     next: ({ offset = '0' }, { total = 0 }) =>
-      Number(offset) + SIZE < total ? { offset: String(Number(offset) + SIZE) } : undefined,
-  },
-  cursor: {
-    keys: ({ cursor = '*' }) => ({ cursor, pageSize: String(SIZE) }),
-    next: (_, { next: cursor }) => (cursor === undefined ? undefined : { cursor }),
+      Number(offset) + SIZE < total && { offset: Number(offset) + SIZE },
   },
   before: {
-    keys: ({ before }) => ({ before, limit: String(SIZE) }),
+    keys: { limit: SIZE },
     next: (_, { rows }) =>
-      rows.length < SIZE
-        ? undefined
-        : { before: String((rows.at(-1) as { readonly number: number }).number) },
+      rows.length >= SIZE && { before: (rows.at(-1) as { readonly number: number }).number },
   },
-  whole: { keys: () => ({}), next: () => undefined },
+  nothing: { keys: {}, next: () => false },
 } as const satisfies Readonly<Record<string, Paging>>;
 
 /** How an answer is shown: the fields of the page are keys of the operation. */
 interface ShownList<K extends Kind, Row> extends Pick<ui.ConsolePage, 'actions' | 'fields'> {
   /** `none` is shown without rows. */
   readonly page: readonly [name: string, title: string, caption: string, none: string];
-  readonly from: readonly [operation: Answered<K>, path: string, paging: keyof typeof PAGINGS];
+  readonly from: readonly [operation: AnsweringOperation<K>, continuedBy: keyof typeof PAGINGS];
   /** Further keys. */
-  readonly keys?: ui.Asked;
+  readonly keys?: NamedValues;
   readonly rows: (answer: AnswerOf<K>) => readonly Row[];
   readonly columns: ui.Columns<Row>;
   /** Shown before the table. */
@@ -63,31 +59,26 @@ export interface ListPage extends ui.ConsolePage {
 /** A list of the API as a page. */
 export function listPage<K extends Kind, Row>(list: ShownList<K, Row>): ListPage {
   const [name, title, caption, none] = list.page;
-  const [operation, path, paged] = list.from;
+  const [operation, continuedBy] = list.from;
   const { fields = [], actions = {}, columns } = list;
-  const paging: Paging = PAGINGS[paged];
-  const read = async (operator: Operator, asked: ui.Asked, page: ui.Asked) => {
-    const keys = fields.map(({ name: key, isList }): readonly [string, SentKeys[string]] => {
-      const value = asked[key];
-      return [key, isList === true ? value?.split(',') : value];
-    });
-    const sent: SentKeys = { ...Object.fromEntries(keys), ...list.keys, ...page };
-    const { answer, ...found } = await operator.page(operation, path, sent);
+  const paging: Paging = PAGINGS[continuedBy];
+  const read = async (operator: Operator, values: NamedValues) => {
+    const { answer, ...found } = await operator.page(operation, { ...values, ...list.keys });
     return { ...found, rows: list.rows(answer) };
   };
   const bodies = async (operator: Operator, asked: ui.Asked): Promise<ui.Bodies> => {
-    const found = await read(operator, asked, paging.keys(asked));
+    const found = await read(operator, { ...paging.keys, ...asked });
     const next = paging.next(asked, found);
     return [
       found.total !== undefined && ui.facts({ Found: found.total }),
       list.before?.(asked, found.rows),
       ui.table(found.rows, none, columns, asked),
-      next !== undefined && ui.links(ui.linked('Next', name, { ...asked, ...next })),
+      next && ui.links(ui.linked('Next', name, { ...asked, ...next })),
     ];
   };
   return {
     ...{ name, title, fields, actions },
-    part: async (operator, keys) => ui.table((await read(operator, {}, keys)).rows, none, columns, keys),
-    sections: (operator, asked) => [ui.section(name, caption, () => bodies(operator, asked), list.isLive)],
+    part: async (operator, keys) => ui.table((await read(operator, keys)).rows, none, columns, keys),
+    sections: [ui.section(name, caption, bodies, list.isLive)],
   };
 }

@@ -1,3 +1,4 @@
+import { documentText, fieldPiece, type FormField, gridPiece, Html, markup, type Piece } from '../http/html';
 import type * as ui from './content';
 
 /** Where a page is shown. */
@@ -101,30 +102,6 @@ function consoleText(base: string, title: string, body: Html): string {
   return documentText({ title, styles, scripts }, body);
 }
 
-/** The addresses of what a document needs. */
-interface DocumentFiles {
-  readonly title: string;
-  readonly styles: readonly string[];
-  readonly scripts: readonly string[];
-}
-
-/** A whole document of HTML. */
-export function documentText({ title, styles, scripts }: DocumentFiles, body: Html): string {
-  return markup`<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>${title} – Affilog</title>
-<link rel="icon" href="data:,">
-${styles.map((file) => markup`<link rel="stylesheet" href="${file}">\n`)}
-${scripts.map((file) => markup`<script defer src="${file}"></script>\n`)}
-</head>
-<body>${body}</body>
-</html>
-`.text;
-}
-
 function sectionPiece(section: ui.Section, frame: Frame): Html {
   const live = section.isLive === true && new Html('data-live');
   const { id } = section;
@@ -167,22 +144,6 @@ function tablePiece({ columns, rows, none }: ui.TableBody, frame: Frame): Html {
   return gridPiece(columns, cells, (at) => rows.some((row) => typeof row[at] === 'number'));
 }
 
-/** A table; where it is narrow, each row is a list. `isNumeric`: by the number of the column. */
-export function gridPiece(
-  columns: readonly string[],
-  rows: readonly (readonly Piece[])[],
-  isNumeric: (at: number) => boolean = () => false,
-): Html {
-  const numeric = columns.map((_, at) => isNumeric(at) && new Html('class="number"'));
-  const head = (column: string, at: number) => markup`<th scope="col" ${numeric[at]}>${column}</th>`;
-  const cell = (one: Piece, at: number) =>
-    markup`<td ${numeric[at]} data-label="${columns[at]}"><div>${one}</div></td>`;
-  return markup`<div class="scrolled" tabindex="0"><table>
-<thead><tr>${columns.map(head)}</tr></thead>
-<tbody>${rows.map((row) => markup`<tr>${row.map(cell)}</tr>\n`)}</tbody>
-</table></div>`;
-}
-
 function cellPiece(cell: ui.Cell | ui.Form, frame: Frame): Piece {
   if (cell === undefined || cell === null || cell === '') return '–';
   if (typeof cell === 'boolean') return cell ? 'yes' : 'no';
@@ -212,7 +173,7 @@ function textPiece(text: string): Piece {
   return markup`${before}<time datetime="${found}">${`${day} ${time}`.trim()}</time>${after !== '' && textPiece(after)}`;
 }
 
-const REASON: ui.FormField = { name: 'reason', label: 'Reason, for the list of actions' };
+const REASON: FormField = { name: 'reason', label: 'Reason, for the list of actions' };
 
 /** Folded: whoever opens it sees what will be done, and confirms it by its button. */
 function formPiece(form: ui.Form, { base, here, formKey }: Frame): Html {
@@ -224,37 +185,4 @@ function formPiece(form: ui.Form, { base, here, formKey }: Frame): Html {
 ${hidden.map(([key, value]) => value !== undefined && markup`<input type="hidden" name="${key}" value="${value}">`)}
 ${explains !== undefined && markup`<p>${explains}</p>`}${[...fields, reason].map(fieldPiece)}<button>${label}</button>
 </form></details>`;
-}
-
-export function fieldPiece({ name, label, value, choices, isLong, isRequired }: ui.FormField): Html {
-  const attributes = markup`name="${name}" ${isRequired === true && new Html('required')}`;
-  const option = ([one, text]: readonly [string, string]) =>
-    markup`<option value="${one}" ${one === value && new Html('selected')}>${text}</option>`;
-  const field =
-    choices !== undefined
-      ? markup`<select ${attributes}>${choices.map(option)}</select>`
-      : isLong === true
-        ? markup`<textarea ${attributes} rows="4" spellcheck="false">${value}</textarea>`
-        : markup`<input ${attributes} value="${value}" autocomplete="off" spellcheck="false">`;
-  return markup`<label ${isLong === true && new Html('class="long"')}>${label} ${field}</label>`;
-}
-
-/** A piece of a page, written as it is. */
-export class Html {
-  constructor(readonly text: string) {}
-}
-
-/** What a page is made of; undefined and false are nothing. */
-export type Piece = Html | string | number | false | undefined | readonly Piece[];
-
-/** Makes a piece of a page; what is inserted is escaped, in text and in quoted attributes, unless it is one itself. */
-export function markup(fixed: TemplateStringsArray, ...inserted: readonly Piece[]): Html {
-  return new Html(fixed.map((text, at) => text + textOf(inserted[at])).join(''));
-}
-
-function textOf(piece: Piece): string {
-  if (piece === undefined || piece === false) return '';
-  if (piece instanceof Html) return piece.text;
-  if (typeof piece === 'object') return piece.map(textOf).join('');
-  return String(piece).replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
 }

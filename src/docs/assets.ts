@@ -157,7 +157,7 @@ addEventListener('toggle', ({ target }) => {
 document.querySelector('nav [aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'center' });
 `;
 
-/** Beside that of the console. */
+/** Beside that of all pages (`http/html`). */
 export const STYLE = `
 main { max-width: 66rem; }
 main h2 a { color: inherit; } main h2 { margin-top: 2.75rem; font-size: 1.2rem; } main h3 { font-size: 1rem; margin: 1.5rem 0 0.5rem; }

@@ -1,7 +1,7 @@
 import * as nest from '@nestjs/common';
 import { type FastifyReply, type FastifyRequest } from 'fastify';
-import { STYLE } from '../console/assets';
 import { ApiDescription, DescribeModule, StaticContent } from '../http/describe';
+import { STYLE } from '../http/html';
 import { HttpParts } from '../http/service';
 import { httpFaults } from '../wire/api/errors';
 import { SCRIPT, STYLE as OWN_STYLE } from './assets';

@@ -1,4 +1,4 @@
-import { Html, markup, type Piece } from '../console/render';
+import { Html, markup, type Piece } from '../http/html';
 
 /** Where a link leads; undefined if it leads to nothing that readers have: then its text is left. */
 export type LinkTo = (target: string) => string | undefined;

@@ -1,4 +1,4 @@
-import { fieldPiece, gridPiece, type Html, markup, type Piece } from '../console/render';
+import { fieldPiece, gridPiece, type Html, markup, type Piece } from '../http/html';
 import { type ExampleRequest, LANGUAGES } from './examples';
 import { inline, type LinkTo, markdown } from './markdown';
 

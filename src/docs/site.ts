@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { documentText, gridPiece, type Html, markup, type Piece } from '../console/render';
+import { documentText, gridPiece, type Html, markup, type Piece } from '../http/html';
 import { errorNamespace, type Service } from '../http/service';
 import { Fault, type FaultTable } from '../kernel/fault';
 import { errorsAsJson, errorsAsXml, httpFaultTable, openApiFaultTable } from '../wire/api/errors';

@@ -173,9 +173,14 @@ export class ApiDescription {
     return this.made;
   }
 
+  /** How an operation is routed, and which keys it has. */
+  operation(id: string): RoutedOperation | undefined {
+    return this.all.find(({ text }) => text.id === id);
+  }
+
   /** Who may call an operation: an operation has the tokens of its service, for organisations that have them. */
   callersOf(id: string): readonly OrganisationKind[] {
-    const operation = this.all.find(({ text }) => text.id === id);
+    const operation = this.operation(id);
     const system = operation && serviceOf(this.parts.services, operation.path)?.system;
     return operation?.callers.filter((kind) => system !== undefined && mayHave(kind, system)) ?? [];
   }

@@ -11,7 +11,7 @@ import { SYSTEM_CLOCK } from '../../src/runtime/clock';
 import { type Response, TestApp } from '../support/app';
 import { FEEDS, OTHER_TOKENS, TOKENS } from './network';
 import { clientOf, product } from './posted';
-import { NOW, VOUCHER_NETWORK } from './voucher-network';
+import { NOW, VOUCHER_NETWORK, voucherClientOf } from './voucher-network';
 
 const { german } = FEEDS;
 const HOURS = 60 * 60 * 1000;
@@ -24,6 +24,7 @@ beforeAll(async () => {
 afterAll(() => app.close());
 
 const { post } = clientOf(() => app);
+const { create } = voucherClientOf(() => app);
 
 interface Shown {
   readonly title: string;
@@ -199,16 +200,16 @@ describe('Pages of the console (decisions X124)', () => {
     'read-model': '?name=vouchers',
     document: '?readModel=products&id=none',
     find: '?id=1',
-    loads: `?fid=${german}`,
-    load: `?fid=${german}&id=none`,
-    message: '?id=msg_none',
+    loads: `?feedId=${german}`,
+    load: `?feedId=${german}&loadId=none`,
+    message: '?messageId=msg_none',
     event: '?position=1',
     history: `?kind=product&feedId=${german}&id=one`,
     why: `?kind=product&feedId=${german}&id=one&publisher=11`,
     mappings: `?fid=${german}`,
     products: `?publisher=11&fid=${german}`,
     vouchers: '?publisher=11',
-    claim: '?claimId=1&versionNo=0',
+    claim: '?id=1&versionNo=0',
     log: '?limit=1',
   };
 
@@ -265,6 +266,17 @@ describe('Pages of the console (decisions X124)', () => {
     expect(statusCode).toBe(200);
     expect(body).toContain('999999');
     expect(body).toContain('class="said bad"');
+  });
+
+  it('are continued where the page before has ended', async () => {
+    const ids = await Promise.all(Array.from({ length: 110 }, () => create()));
+    const shown: string[] = [];
+    for (let next: string | undefined = 'vouchers?publisher=11'; next !== undefined;) {
+      const { body } = await get(`/console/${next}`, cookie);
+      shown.push(...[...body.matchAll(/history\?kind=voucher&#38;id=(\d+)"/g)].map(([, id = '']) => id));
+      next = /href="\/console\/([^"]+)"><bdi>Next</.exec(body)?.[1]?.replaceAll('&#38;', '&');
+    }
+    expect(new Set(shown)).toEqual(new Set(ids.map(String)));
   });
 
   it('are 404 if there are none', async () => {

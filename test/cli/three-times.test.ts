@@ -149,15 +149,8 @@ describe('what operators do (decisions X124, X130, X134)', () => {
 
   /** Actions of the console by the operation that they ask for. */
   const onPages = (): ReadonlyMap<string, PageAction> => {
-    const shape = (path: string): string => path.replace(/:\w+/g, ':');
-    const found = PAGES.flatMap(({ actions = {} }) => Object.values<PageAction>(actions)).map((action) => {
-      const { method = 'POST', path } = action;
-      const [operation] = operations().filter(
-        (one) => one.method === method && shape(one.path) === shape(path),
-      );
-      return [operation?.id ?? `${method} ${path}`, action] as const;
-    });
-    return new Map(found);
+    const found = PAGES.flatMap(({ actions = {} }) => Object.values<PageAction>(actions));
+    return new Map(found.map((action) => [action.operation.id, action]));
   };
 
   it('changes the same in the console and by requests, under the names of commands', () => {
@@ -223,7 +216,7 @@ const LISTS: readonly Compared[] = [
   {
     command: ['feeds', 'loads', String(german)],
     path: `/feeds/${german}/loads`,
-    page: `loads?fid=${german}`,
+    page: `loads?feedId=${german}`,
     list: 'imports',
   },
   { command: ['feeds', 'source', 'list'], path: '/sources', page: 'sources' },

@@ -1,10 +1,12 @@
 import { offerId } from '../../domain/products/offer';
-import { type RecordedEvent } from '../../kernel/event';
+import { numberOf, type RecordedEvent } from '../../kernel/event';
 import { isObject } from '../../kernel/unknown';
 import { HISTORY_KINDS } from '../../operations/history/subjects';
 import { historyOperations } from '../../operations/rest/history.controller';
+import { logOperations } from '../../operations/rest/log.controller';
 import { notificationOperations } from '../../operations/rest/notifications.controller';
 import { serverOperations } from '../../operations/rest/server.controller';
+import { sqlOperations } from '../../operations/rest/sql.controller';
 import * as ui from '../content';
 import { ifThere, type Operator, Refused, TOO_LARGE } from '../operator';
 
@@ -22,9 +24,6 @@ const SUBJECTS: Readonly<Record<string, string>> = {
   ...{ feedinfo: 'feed', mapping: 'feed', feedrefusals: 'feed', deliveryrequests: 'subscription' },
 };
 
-const historyLink = (kind: string, id: string, feedId?: string): ui.Value =>
-  ui.linked(`${kind} ${id}`, 'history', { kind, feedId, id });
-
 /** Links to all that data names by ids, within objects too; `fid` is the feed of its products and loads. */
 function references(data: Readonly<Record<string, unknown>>, feed?: string): readonly ui.Value[] {
   const { feedId: own } = data;
@@ -34,34 +33,35 @@ function references(data: Readonly<Record<string, unknown>>, feed?: string): rea
     if (typeof value !== 'string' && typeof value !== 'number') return [];
     const id = String(value);
     const kind = SUBJECTS[name.replace(/Id$/, '')];
-    if (name.endsWith('Id') && kind !== undefined) return [historyLink(kind, id)];
+    if (name.endsWith('Id') && kind !== undefined) return [ui.thing(kind, id)];
     if (name === 'organisationId') return [ui.linked(`organisation ${id}`, 'tokens', { organisationId: id })];
-    if (/^msg_\w+$/.test(id)) return [ui.linked(`message ${id}`, 'message', { id })];
+    if (/^msg_\w+$/.test(id)) return [ui.linked(`message ${id}`, 'message', { messageId: id })];
     if (fid === '') return [];
-    if (name === 'sourceProductId') return [historyLink('product', id, fid)];
-    return ['importId', 'restores'].includes(name) ? [ui.linked(`load ${id}`, 'load', { fid, id })] : [];
+    if (name === 'sourceProductId') return [ui.product(fid, id, `product ${id}`)];
+    return ['importId', 'restores'].includes(name)
+      ? [ui.linked(`load ${id}`, 'load', { feedId: fid, loadId: id })]
+      : [];
   });
   return [...new Map(found.map((one) => [one.to, one])).values()];
 }
 
-const PATH = '/ops/1.0/log';
 const EVENTS = 50;
 
 export const log: ui.ConsolePage = {
   ...{ name: 'log', title: 'Event log' },
-  fields: [
-    ...[ui.line('stream', 'Stream begins with'), ui.line('type', 'Type'), ui.line('since', 'Since')],
-    ...[ui.line('until', 'Until'), ui.line('after', 'After position')],
-  ],
-  sections: (operator, asked) => [
-    ui.section('events', 'Events', async () => {
-      const { stream, type, since, until, after } = asked;
-      const keys = { stream, type, since, until, after, limit: EVENTS };
-      const events = await operator.lines<EventLine>(PATH, keys);
+  fields: ui.lines(
+    {},
+    { stream: 'Stream begins with', type: 'Type', since: 'Since', until: 'Until', after: 'After position' },
+  ),
+  sections: [
+    ui.section('events', 'Events', async (operator, asked) => {
+      // Whoever follows the log gets no end.
+      const values = { ...asked, follow: undefined, limit: EVENTS };
+      const events = await operator.lines<EventLine>(logOperations.readLog, values);
       const next = { ...asked, after: events.at(-1)?.position };
       return [
         ui.table(events, 'No such events.', {
-          Position: ({ position }) => ui.linked(String(BigInt(position)), 'event', { position }),
+          Position: ({ position }) => ui.linked(numberOf(position), 'event', { position }),
           Time: ({ data }) => data.at,
           Type: (one) => ui.linked(one.type, 'log', { ...asked, type: one.type, after: undefined }),
           Stream: (one) => ui.linked(one.stream, 'log', { stream: one.stream }),
@@ -75,39 +75,41 @@ export const log: ui.ConsolePage = {
 
 export const event: ui.ConsolePage = {
   ...{ name: 'event', title: 'Event' },
-  fields: [ui.required('position', 'Position')],
-  sections: (operator, { position = '' }) => [
-    ui.section('event', 'Event', async () => {
-      const after = /^0*[1-9]\d{0,18}$/.test(position) ? String(BigInt(position) - 1n) : position;
-      const [found] = await operator.lines<EventLine>(PATH, { after, limit: 1 });
-      if (found === undefined || BigInt(found.position) !== BigInt(position))
-        return ui.problem(`No event is at position ${position}.`);
-      const { stream, type, revision, id, data, meta } = found;
-      const [, category = '', subject = ''] = /^([a-z]+)-(.+)$/.exec(stream) ?? [];
-      const kind = SUBJECTS[category];
-      return [
-        ui.facts({
-          type: ui.linked(type, 'log', { type }),
-          stream: ui.linked(stream, 'log', { stream }),
-          ...{ revision, time: data.at, id },
-        }),
-        ui.links(
-          kind && historyLink(kind, subject),
-          ...references({ ...data, meta }, kind === 'feed' ? subject : undefined),
-          ui.linked('events after it', 'log', { after: found.position }),
-        ),
-        ui.json(data),
-        Object.keys(meta).length > 0 && ui.json(meta),
-      ];
-    }),
-    ui.section('documents', 'Documents that it is folded into', () => documents(operator, position)),
+  fields: ui.lines({ position: 'Position' }),
+  sections: [
+    ui.section('event', 'Event', eventBodies),
+    ui.section('documents', 'Documents that it is folded into', (operator, { position = '' }) =>
+      documents(operator, position),
+    ),
   ],
 };
 
-const DOCUMENTS = '/ops/1.0/documents';
+async function eventBodies(operator: Operator, { position = '' }: ui.Asked): Promise<ui.Bodies> {
+  const after = /^0*[1-9]\d{0,18}$/.test(position) ? String(BigInt(position) - 1n) : position;
+  const [found] = await operator.lines<EventLine>(logOperations.readLog, { after, limit: 1 });
+  if (found === undefined || numberOf(found.position) !== numberOf(position))
+    return ui.problem(`No event is at position ${position}.`);
+  const { stream, type, revision, id, data, meta } = found;
+  const [, category = '', subject = ''] = /^([a-z]+)-(.+)$/.exec(stream) ?? [];
+  const kind = SUBJECTS[category];
+  return [
+    ui.facts({
+      type: ui.linked(type, 'log', { type }),
+      stream: ui.linked(stream, 'log', { stream }),
+      ...{ revision, time: data.at, id },
+    }),
+    ui.links(
+      kind && ui.thing(kind, subject),
+      ...references({ ...data, meta }, kind === 'feed' ? subject : undefined),
+      ui.linked('events after it', 'log', { after: found.position }),
+    ),
+    ui.json(data),
+    Object.keys(meta).length > 0 && ui.json(meta),
+  ];
+}
 
 async function documents(operator: Operator, position: string): Promise<ui.Body> {
-  const found = await operator.get(serverOperations.listDocuments, DOCUMENTS, { position });
+  const found = await operator.get(serverOperations.listDocuments, { position });
   return ui.table(found, 'In no document of a read model.', {
     'Read model': ({ readModel }) => ui.linked(readModel, 'read-model', { name: readModel }),
     Document: ({ readModel, id }) => ui.linked(id, 'document', { readModel, id }),
@@ -118,51 +120,49 @@ async function documents(operator: Operator, position: string): Promise<ui.Body>
 
 export const document: ui.ConsolePage = {
   ...{ name: 'document', title: 'Document of a read model' },
-  fields: [ui.required('readModel', 'Read model'), ui.required('id', 'Id')],
-  sections: (operator, { readModel = '', id = '' }) => [
-    ui.section('document', id, async () => {
-      const [one] = await operator.get(serverOperations.listDocuments, DOCUMENTS, { readModel, id });
-      const { document: now } = one ?? {};
-      // Read models of things that have a history have their ids.
-      const kind = SUBJECTS[readModel.replace(/s$/, '')];
-      return [
-        ui.links(
-          ui.linked(`read model ${readModel}`, 'read-model', { name: readModel }),
-          kind && historyLink(kind, id),
-          readModel === 'deliveries' && ui.linked('its message', 'message', { id }),
-          ...references({ ...now }),
-        ),
-        now === undefined ? ui.problem(`${readModel} has no document ${id}.`) : ui.json(now),
-      ];
-    }),
-  ],
+  fields: ui.lines({ readModel: 'Read model', id: 'Id' }),
+  sections: [ui.section('document', ({ id = '' }) => id, documentBodies)],
 };
+
+async function documentBodies(operator: Operator, { readModel = '', id = '' }: ui.Asked): Promise<ui.Bodies> {
+  const [one] = await operator.get(serverOperations.listDocuments, { readModel, id });
+  const { document: now } = one ?? {};
+  // Read models of things that have a history have their ids.
+  const kind = SUBJECTS[readModel.replace(/s$/, '')];
+  return [
+    ui.links(
+      ui.linked(`read model ${readModel}`, 'read-model', { name: readModel }),
+      kind && ui.thing(kind, id),
+      readModel === 'deliveries' && ui.linked('its message', 'message', { messageId: id }),
+      ...references({ ...now }),
+    ),
+    now === undefined ? ui.problem(`${readModel} has no document ${id}.`) : ui.json(now),
+  ];
+}
 
 export const history: ui.ConsolePage = {
   ...{ name: 'history', title: 'History' },
   fields: [
     { ...ui.required('kind', 'Of a'), choices: KINDS.map((kind) => [kind, kind]) },
-    ...[ui.line('feedId', 'Feed, of a product'), ui.required('id', 'Id, or order number')],
-    ...[ui.line('at', 'As it was at (time)'), ui.line('diff', 'Difference (two versions: 1,2)')],
+    ...ui.lines({}, { feedId: 'Feed, of a product' }),
+    ...ui.lines(
+      { id: 'Id, or order number' },
+      { at: 'As it was at (time)', diff: 'Difference (two versions: 1,2)' },
+    ),
   ],
-  sections: (operator, asked) => {
-    const { kind, feedId = '', id } = asked;
-    if (!KINDS.some((one) => one === kind)) return [];
-    return [ui.section('history', `${kind} ${feedId} ${id}`, () => historyBodies(operator, asked))];
-  },
+  sections: [ui.section('history', ({ kind, feedId = '', id }) => `${kind} ${feedId} ${id}`, historyBodies)],
 };
-
-const HISTORY = '/ops/1.0/history/:kind/:id.json';
 
 /** The entries of a page, and one more if others follow: one by one if they are long. */
 async function entriesOf(operator: Operator, asked: ui.Asked, size = EVENTS) {
-  const { kind = '', feedId, id, at, diff, after } = asked;
-  const points = (at ?? diff) === undefined ? { after, limit: size + 1 } : { at, diff: diff?.split(',') };
-  const path = kind === 'product' ? '/ops/1.0/history/product/:feedId/:id.json' : HISTORY;
-  const known = kind === 'product' ? { feedId, id } : { kind, id };
+  const { kind, id, at, diff } = asked;
+  const values = { ...asked, ...((at ?? diff) === undefined && { limit: size + 1 }), sourceProductId: id };
+  const { getHistory, getProductHistory } = historyOperations;
   try {
-    const entries = await operator.get(historyOperations.getHistory, path, { ...known, ...points });
-    return { size, entries };
+    return {
+      size,
+      entries: await operator.get(kind === 'product' ? getProductHistory : getHistory, values),
+    };
   } catch (error) {
     if (size === 1 || !(error instanceof Refused && error.status === TOO_LARGE)) throw error;
     return await entriesOf(operator, asked, 1);
@@ -175,7 +175,6 @@ const RELATED: Readonly<Record<string, (id: string, feedId?: string) => readonly
   voucher: (id) => [ui.linked('who sees it, and why not', 'why', { kind: 'voucher', id })],
   transaction: (id) => [ui.linked('why messages were sent, or not', 'why', { kind: 'delivery', id })],
   claim: (id) => [ui.linked('why messages were sent, or not', 'why', { kind: 'delivery', id })],
-  feed: (fid) => [ui.linked('loads', 'loads', { fid }), ui.linked('mappings', 'mappings', { fid })],
   subscription: (subscriptionId) => [
     ui.linked('messages', 'messages', { subscriptionId }),
     ui.linked('receivers', 'receivers', { subscriptionId }),
@@ -190,6 +189,7 @@ async function historyBodies(operator: Operator, asked: ui.Asked): Promise<ui.Bo
   const next = { ...asked, after: String(last?.version) };
   return [
     kind === 'product' && (await plot(operator, Number(feedId), id)),
+    kind === 'feed' && ui.feedLinks(id),
     ui.links(...(RELATED[kind]?.(id, feedId) ?? []), ...references({ ...last?.state }, feedId)),
     ui.table(entries, 'Nothing happened to it.', {
       ...ui.own('version', 'time'),
@@ -207,7 +207,7 @@ async function historyBodies(operator: Operator, asked: ui.Asked): Promise<ui.Bo
 /** All prices of a product, as its read model has them. */
 async function plot(operator: Operator, feedId: number, id: string): Promise<ui.Body | undefined> {
   const keys = { readModel: 'price-history', id: offerId(feedId, id) };
-  const [found] = await operator.get(serverOperations.listDocuments, DOCUMENTS, keys);
+  const [found] = await operator.get(serverOperations.listDocuments, keys);
   const { prices = [] } = (found?.document ?? {}) as {
     readonly prices?: readonly (readonly [number, number, string, string?])[];
   };
@@ -232,34 +232,35 @@ function changesText(changes: object): string {
 /** Whatever has an id. */
 export const find: ui.ConsolePage = {
   ...{ name: 'find', title: 'Find by id' },
-  sections: (operator, { id = '' }) => [
-    ui.section('found', id, async () => {
-      const histories = HISTORY_KINDS.map(async (kind) => {
-        const keys = { kind, id, limit: 1 };
-        const one = await ifThere(operator.get(historyOperations.getHistory, HISTORY, keys));
-        return one && historyLink(kind, id);
-      });
-      const { getAnyDelivery } = notificationOperations;
-      const message = await ifThere(operator.get(getAnyDelivery, '/ops/1.0/deliveries/:id', { id }));
-      return [
-        ui.links(...(await Promise.all(histories)), message && ui.linked(`message ${id}`, 'message', { id })),
-        ui.links(
-          ui.linked('streams that begin with it', 'log', { stream: id }),
-          /^\d{1,19}$/.test(id) && ui.linked('event at this position', 'event', { position: id }),
-        ),
-      ];
-    }),
-  ],
+  sections: [ui.section('found', ({ id = '' }) => id, foundBodies)],
 };
+
+async function foundBodies(operator: Operator, { id = '' }: ui.Asked): Promise<ui.Bodies> {
+  const histories = HISTORY_KINDS.map(async (kind) => {
+    const one = await ifThere(operator.get(historyOperations.getHistory, { kind, id, limit: 1 }));
+    return one && ui.thing(kind, id);
+  });
+  const sent = await ifThere(operator.get(notificationOperations.getAnyDelivery, { messageId: id }));
+  return [
+    ui.links(
+      ...(await Promise.all(histories)),
+      sent && ui.linked(`message ${id}`, 'message', { messageId: id }),
+    ),
+    ui.links(
+      ui.linked('streams that begin with it', 'log', { stream: id }),
+      /^\d{1,19}$/.test(id) && ui.linked('event at this position', 'event', { position: id }),
+    ),
+  ];
+}
 
 const ROWS = 1_000;
 
 export const sql: ui.ConsolePage = {
   ...{ name: 'sql', title: 'SQL' },
   fields: [{ ...ui.required('q', 'Statement that reads, such as SHOW TABLES'), isLong: true }],
-  sections: (operator, { q }) => [
-    ui.section('rows', 'Rows', async () => {
-      const rows = await operator.lines<Readonly<Record<string, unknown>>>('/ops/1.0/sql', { q });
+  sections: [
+    ui.section('rows', 'Rows', async (operator, { q }) => {
+      const rows = await operator.lines<Readonly<Record<string, unknown>>>(sqlOperations.askSql, { q });
       const shown = rows.slice(0, ROWS);
       const names = [...new Set(shown.flatMap((row) => Object.keys(row)))];
       const columns = names.map(

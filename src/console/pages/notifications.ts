@@ -13,16 +13,16 @@ import * as ui from '../content';
 import { listPage } from '../lists';
 import { type Operator } from '../operator';
 
-const WHOSE = [ui.line('organisationId', 'Organisation'), ui.line('subscriptionId', 'Subscription')];
+const WHOSE = { organisationId: 'Organisation', subscriptionId: 'Subscription' };
 
 export const messages = listPage({
   page: ['messages', 'Messages', 'The newest first', 'No messages.'],
-  from: [anyDeliveryApi.listAnyDeliveries, '/ops/1.0/deliveries', 'cursor'],
+  from: [anyDeliveryApi.listAnyDeliveries, 'cursor'],
   isLive: true,
-  fields: [ui.choice('state', 'State', STATES), ...WHOSE, ui.line('receiverId', 'Receiver')],
+  fields: [ui.choice('state', 'State', STATES), ...ui.lines({}, { ...WHOSE, receiverId: 'Receiver' })],
   rows: (all) => all,
   columns: {
-    Message: ({ messageId: id }) => ui.linked(shortened(id, 12), 'message', { id }),
+    Message: ({ messageId }) => ui.linked(shortened(messageId, 12), 'message', { messageId }),
     State: ({ held, state: is }) => ui.state(held ? 'held' : is),
     ...ui.own('time'),
     About: (one) => subjectOf(one),
@@ -48,22 +48,23 @@ function subjectOf(message: object, most = 8): ui.Value | undefined {
   return undefined;
 }
 
-const MESSAGE = '/ops/1.0/deliveries/:id';
+const { getAnyDelivery, redeliverAnyMessage, enableAnyReceiver, testAnyReceiver } = notificationOperations;
 
 const MESSAGE_ACTIONS = {
-  redeliver: ui.action('Send again', `${MESSAGE}/redeliver`, [], ':id will be sent again.', {
+  redeliver: ui.action('Send again', redeliverAnyMessage, ':messageId will be sent again.', {
     explains: 'The same message once more, at once, in addition to the schedule, even if its receiver rests.',
   }),
 };
 
 export const message: ui.ConsolePage = {
   ...{ name: 'message', title: 'Message', actions: MESSAGE_ACTIONS },
-  fields: [ui.required('id', 'Id of the message')],
-  sections: (operator, { id = '' }) => [ui.section('message', id, () => messageBodies(operator, id), true)],
+  fields: ui.lines({ messageId: 'Id of the message' }),
+  sections: [ui.section('message', ({ messageId = '' }) => messageId, messageBodies, true)],
 };
 
-async function messageBodies(operator: Operator, id: string): Promise<ui.Bodies> {
-  const found = await operator.get(notificationOperations.getAnyDelivery, MESSAGE, { id });
+async function messageBodies(operator: Operator, asked: ui.Asked): Promise<ui.Bodies> {
+  const { messageId } = asked;
+  const found = await operator.get(getAnyDelivery, asked);
   const { request, lastAttempts, state: is, held, ...others } = found;
   const { subscriptionId } = others;
   const about = subjectOf(others, Infinity);
@@ -71,11 +72,11 @@ async function messageBodies(operator: Operator, id: string): Promise<ui.Bodies>
     ui.facts({ state: ui.state(held ? 'held' : is), about, ...others }),
     ui.links(
       ui.linked('why it was sent', 'why', { kind: 'delivery', id: about?.text.split(' ')[1] }),
-      ui.linked('its subscription', 'history', { kind: 'subscription', id: subscriptionId }),
+      ui.thing('subscription', subscriptionId, 'its subscription'),
       ui.linked('its receiver', 'receivers', { subscriptionId }),
-      ui.linked('its document', 'document', { readModel: 'deliveries', id }),
+      ui.linked('its document', 'document', { readModel: 'deliveries', id: messageId }),
     ),
-    ui.form(MESSAGE_ACTIONS, 'redeliver', { id }),
+    ui.form(MESSAGE_ACTIONS, 'redeliver', { messageId }),
     request === undefined
       ? ui.problem('The request is no longer kept, or it cannot be sent.')
       : { is: 'text', text: requestText(request) },
@@ -94,13 +95,11 @@ function requestText(request: NonNullable<OutputDeliveryDetails['request']>): st
   return [`${request.method} ${request.url}`, ...headers, '', request.body ?? ''].join('\n').trim();
 }
 
-const RECEIVER = '/ops/1.0/receivers/:subscriptionId/:receiverId';
-
 const RECEIVER_ACTIONS = {
-  enable: ui.action('Enable', `${RECEIVER}/enable`, [], ':receiverId is enabled.', {
+  enable: ui.action('Enable', enableAnyReceiver, ':receiverId is enabled.', {
     explains: 'If the system has disabled it, what waits for it is sent. If it rests, it is tried at once.',
   }),
-  test: ui.action('Test', `${RECEIVER}/test`, [], 'A test is sent to :receiverId.', {
+  test: ui.action('Test', testAnyReceiver, 'A test is sent to :receiverId.', {
     explains: 'A message with example values is sent at once. Its outcome is listed among the messages.',
   }),
 };
@@ -143,15 +142,14 @@ const RECEIVER_COLUMNS: ui.Columns<ListedReceiver> = {
 
 export const receivers = listPage({
   page: ['receivers', 'Receivers', 'Those that were used last first', 'No message was sent yet.'],
-  from: [anyDeliveryApi.listAnyReceivers, '/ops/1.0/receivers', 'cursor'],
+  from: [anyDeliveryApi.listAnyReceivers, 'cursor'],
   isLive: true,
   actions: RECEIVER_ACTIONS,
-  fields: WHOSE,
+  fields: ui.lines({}, WHOSE),
   rows: (all) => all,
   columns: {
     Owner: ({ organisationId: id }) => ui.linked(id, 'subscriptions', { organisationId: id }),
-    Subscription: ({ subscriptionId: id }) =>
-      ui.linked(shortened(id, 8), 'history', { kind: 'subscription', id }),
+    Subscription: ({ subscriptionId: id }) => ui.thing('subscription', id, shortened(id, 8)),
     ...RECEIVER_COLUMNS,
     'Last success': ({ lastSuccess }) => lastSuccess?.time,
   },
@@ -159,16 +157,16 @@ export const receivers = listPage({
 
 export const subscriptions = listPage({
   page: ['subscriptions', 'Subscriptions', 'Their receivers, the oldest first', 'Nobody has subscribed.'],
-  from: [notificationOperations.listAnySubscriptions, '/ops/1.0/subscriptions', 'offset'],
+  from: [notificationOperations.listAnySubscriptions, 'offset'],
   isLive: true,
   actions: RECEIVER_ACTIONS,
-  fields: [ui.line('organisationId', 'Organisation'), ui.choice('topic', 'To', TOPIC_NAMES)],
+  fields: [...ui.lines({}, { organisationId: 'Organisation' }), ui.choice('topic', 'To', TOPIC_NAMES)],
   rows: (all) =>
     all.flatMap(({ receivers: each, ...one }) => each.map((receiver) => ({ ...one, ...receiver }))),
   columns: {
     Owner: ({ organisationId: id }) => ui.linked(id, 'tokens', { organisationId: id }),
     Subscription: ({ subscriptionId: id, subscriptionName = shortened(id, 8) }) =>
-      ui.linked(subscriptionName, 'history', { kind: 'subscription', id }),
+      ui.thing('subscription', id, subscriptionName),
     ...RECEIVER_COLUMNS,
     Sends: ({ topic, filter, httpMethod, receiverUrl }) =>
       `${topic} by ${filterText(filter)}; ${httpMethod} ${receiverUrl}`,

@@ -1,4 +1,5 @@
 import { STATES } from '../../domain/deliveries/stored-delivery';
+import { numberOf } from '../../kernel/event';
 import { sizeText as size } from '../../kernel/text';
 import { jsonObject } from '../../kernel/unknown';
 import { ACTIONS } from '../../operations/actions';
@@ -7,7 +8,7 @@ import { asOfOperations } from '../../operations/rest/as-of.controller';
 import { directoryOperations } from '../../operations/rest/directory.controller';
 import { type Readiness } from '../../operations/rest/operators.module';
 import { parkedOperations } from '../../operations/rest/parked.controller';
-import { projectionOperations } from '../../operations/rest/projections.controller';
+import { projectionOperations as operations } from '../../operations/rest/projections.controller';
 import { serverOperations } from '../../operations/rest/server.controller';
 import { anyDeliveryApi } from '../../services/subscriptions/deliveries.controller';
 import { type AnswerOf } from '../../wire/record/record';
@@ -17,9 +18,7 @@ import { ifThere, type Operator } from '../operator';
 import { claims } from './catalogue';
 import { messages } from './notifications';
 
-const PATH = '/ops/1.0/projections';
-
-type ReadModel = AnswerOf<typeof projectionOperations.listProjections.answer.kind>[number];
+type ReadModel = AnswerOf<typeof operations.listProjections.answer.kind>[number];
 
 function behind({ lagEvents, lagSeconds = 0 }: ReadModel): ui.Cell {
   return lagEvents === undefined ? undefined : `${lagEvents.toLocaleString('en')} events, ${lagSeconds} s`;
@@ -36,14 +35,12 @@ function underWay({ rebuild, failure }: ReadModel): ui.Cell {
   return { share, text: `${what}: ${phase}, ${Math.floor(100 * share)} %, until about ${end.slice(11, 19)}` };
 }
 
-function parkedIn({ name, parked: count }: ReadModel): ui.Cell {
-  const shown = ui.trouble(count);
-  return typeof shown === 'number' ? shown : { ...shown, ...ui.linked(shown.text, 'parked', { name }) };
-}
+const parkedIn = ({ name, parked: count }: ReadModel): ui.Cell =>
+  ui.trouble(count, ui.pageAddress('parked', { name }));
 
 export const readModels = listPage({
   page: ['read-models', 'Read models', 'All read models', 'There are none.'],
-  from: [projectionOperations.listProjections, PATH, 'whole'],
+  from: [operations.listProjections, 'nothing'],
   isLive: true,
   rows: (all) => all,
   columns: {
@@ -62,28 +59,28 @@ const FORCE = ui.choice('force', 'Despite parked documents or differences', ['tr
 const SWAP = ui.choice('swap', 'Make it live when it is complete', ['false'], 'yes');
 
 const READ_MODEL_ACTIONS = {
-  pause: ui.action('Pause', `${PATH}/pause`, ['name'], ':name is paused.', {
+  pause: ui.action('Pause', operations.pauseProjections, ':name is paused.', {
     explains:
       'It stays as it is, also after restarts, until it is resumed. Searches continue with what is there.',
   }),
-  resume: ui.action('Resume', `${PATH}/resume`, ['name'], ':name follows the log again.'),
-  rebuild: ui.action('Rebuild', `${PATH}/rebuild`, ['name', 'force', 'swap'], ':name is being rebuilt.', {
+  resume: ui.action('Resume', operations.resumeProjections, ':name follows the log again.'),
+  rebuild: ui.action('Rebuild', operations.rebuildProjections, ':name is being rebuilt.', {
     explains: 'A new generation is built from the log beside the live one, compared with it, and made live.',
     fields: [SWAP, FORCE],
   }),
-  verify: ui.action('Compare with the log', `${PATH}/verify`, ['name'], ':name is being compared.', {
+  verify: ui.action('Compare with the log', operations.verifyProjections, ':name is being compared.', {
     explains: 'The log is projected once more, and each document compared. Searches notice nothing.',
   }),
-  swap: ui.action('Swap in', `${PATH}/swap`, ['name', 'force'], ':name has another generation now.', {
+  swap: ui.action('Swap in', operations.swapProjections, ':name has another generation now.', {
     explains: 'The generation that is ready becomes live. The live one is kept for a rollback.',
     ...{ fields: [FORCE], isGrave: true },
   }),
-  rollback: ui.action('Roll back', `${PATH}/rollback`, ['name', 'force'], ':name is rolled back.', {
+  rollback: ui.action('Roll back', operations.rollbackProjections, ':name is rolled back.', {
     explains:
       'The former generation, which has followed the log, is live within a second. What is live now is kept.',
     ...{ fields: [FORCE], isGrave: true },
   }),
-  discard: ui.action('Drop others', `${PATH}/discard`, ['name'], ':name has its live generation only.', {
+  discard: ui.action('Drop others', operations.discardGenerations, ':name has its live generation only.', {
     explains: 'All generations beside the live one are dropped: no rollback is possible then.',
     isGrave: true,
   }),
@@ -107,15 +104,15 @@ function offered({
 
 export const readModel: ui.ConsolePage = {
   ...{ name: 'read-model', title: 'Read model', actions: READ_MODEL_ACTIONS },
-  fields: [ui.required('name', 'Name')],
-  sections: (operator, { name = '' }) => [
-    ui.section('state', name, () => stateBodies(operator, name), true),
-    ui.section('comparison', 'The last comparison with the log', () => comparison(operator, name), true),
+  fields: ui.lines({ name: 'Name' }),
+  sections: [
+    ui.section('state', ({ name = '' }) => name, stateBodies, true),
+    ui.section('comparison', 'The last comparison with the log', comparison, true),
   ],
 };
 
-async function stateBodies(operator: Operator, name: string): Promise<ui.Bodies> {
-  const [one] = await operator.get(projectionOperations.listProjections, PATH, { name });
+async function stateBodies(operator: Operator, { name }: ui.Asked): Promise<ui.Bodies> {
+  const [one] = await operator.get(operations.listProjections, { name });
   if (one === undefined) return [];
   const { state: is, reason, rate, position, version, bytes, end: caughtUpAtAbout } = one;
   return [
@@ -134,9 +131,8 @@ async function stateBodies(operator: Operator, name: string): Promise<ui.Bodies>
   ];
 }
 
-async function comparison(operator: Operator, name: string): Promise<ui.Bodies> {
-  const path = `${PATH}/verification`;
-  const found = await ifThere(operator.get(projectionOperations.getVerification, path, { name }));
+async function comparison(operator: Operator, { name }: ui.Asked): Promise<ui.Bodies> {
+  const found = await ifThere(operator.get(operations.getVerification, { name }));
   if (found === undefined) return ui.facts({ Compared: 'not yet' });
   const { at, position, documents, sample, differences } = found;
   const compared = sample === 1 ? 'all' : `one of ${sample}`;
@@ -159,14 +155,12 @@ function differing(fields: readonly string[], body: string | undefined): ui.Cell
     : fields.map((name) => `${name}: ${ui.short(document[name])}`).join('; ');
 }
 
-const PARKED = '/ops/1.0/parked';
-
 const PARKED_ACTIONS = {
-  retryAll: ui.action('Retry all of them', `${PARKED}/retry`, ['name'], 'All of them are retried.', {
+  retryAll: ui.action('Retry all of them', parkedOperations.retryParked, 'All of them are retried.', {
     explains: 'Documents that can be folded now leave this list within moments.',
   }),
-  retry: ui.action('Retry', `${PARKED}/retry`, ['name', 'id'], ':id is retried.'),
-  skip: ui.action('Skip', `${PARKED}/skip`, ['name', 'id'], 'The event of :id is skipped.', {
+  retry: ui.action('Retry', parkedOperations.retryParked, ':id is retried.'),
+  skip: ui.action('Skip', parkedOperations.skipParked, 'The event of :id is skipped.', {
     explains: 'The event is left out permanently, as if it had not happened; then the document is retried.',
     isGrave: true,
   }),
@@ -174,9 +168,9 @@ const PARKED_ACTIONS = {
 
 export const parked = listPage({
   page: ['parked', 'Parked', 'Documents and events that cannot be used', 'Nothing is parked.'],
-  from: [parkedOperations.listParked, PARKED, 'whole'],
+  from: [parkedOperations.listParked, 'nothing'],
   isLive: true,
-  fields: [ui.line('name', 'Read model, matcher, automations or directory')],
+  fields: ui.lines({}, { name: 'Read model, matcher, automations or directory' }),
   rows: (all) => all,
   before: ({ name }, all) => all.length > 0 && ui.form(PARKED_ACTIONS, 'retryAll', { name }),
   columns: {
@@ -186,7 +180,7 @@ export const parked = listPage({
     Event: ({ position, type, stream }) =>
       position === undefined
         ? ui.linked(`${type ?? ''} ${stream}`, 'log', { stream })
-        : ui.linked(`${stream} at ${BigInt(position)}`, 'event', { position }),
+        : ui.linked(`${stream} at ${numberOf(position)}`, 'event', { position }),
     Why: ({ error }) => ({ text: error, tone: 'bad' }),
     Retry: ({ name, id, retryRequested }) =>
       retryRequested ? ui.state('waiting', 'requested') : ui.form(PARKED_ACTIONS, 'retry', { name, id }),
@@ -197,8 +191,8 @@ export const parked = listPage({
 
 export const tokens = listPage({
   page: ['tokens', 'Tokens', 'By organisation', 'There are none.'],
-  from: [directoryOperations.listTokens, '/ops/1.0/tokens', 'whole'],
-  fields: [ui.line('organisationId', 'Organisation')],
+  from: [directoryOperations.listTokens, 'nothing'],
+  fields: ui.lines({}, { organisationId: 'Organisation' }),
   rows: (all) => all,
   columns: {
     Organisation: ({ organisation, organisationId: id }) =>
@@ -209,21 +203,19 @@ export const tokens = listPage({
   },
 });
 
-const PASTS = '/ops/1.0/asOf';
-
 const PAST_ACTIONS = {
-  build: ui.action('Build another', PASTS, ['name', 'projection', 'at'], ':name is being built.', {
+  build: ui.action('Build another', asOfOperations.buildAsOf, ':name is being built.', {
     fields: [
-      ...[ui.required('name', 'Name'), ui.required('at', 'As of (time)')],
+      ...ui.lines({ name: 'Name', at: 'As of (time)' }),
       { ...ui.required('projection', 'Read model, or all'), value: 'products' },
     ],
   }),
-  drop: ui.action('Drop', `${PASTS}/:name`, [], ':name is dropped.', { method: 'DELETE' }),
+  drop: ui.action('Drop', asOfOperations.dropAsOf, ':name is dropped.'),
 };
 
 export const pasts = listPage({
   page: ['as-of', 'As of', 'Read models as of a time', 'None: build them as of a time.'],
-  from: [asOfOperations.listAsOf, PASTS, 'whole'],
+  from: [asOfOperations.listAsOf, 'nothing'],
   isLive: true,
   actions: PAST_ACTIONS,
   before: () => ui.form(PAST_ACTIONS, 'build', {}),
@@ -242,7 +234,7 @@ export const pasts = listPage({
 
 export const actions = listPage({
   page: ['actions', 'Actions', 'What operators have done', 'No operator has changed anything yet.'],
-  from: [actionOperations.listActions, '/ops/1.0/actions', 'before'],
+  from: [actionOperations.listActions, 'before'],
   fields: [ui.choice('action', 'Action', Object.keys(ACTIONS))],
   rows: (all) => all,
   columns: {
@@ -261,16 +253,20 @@ const FILES = 12;
 
 export const overview: ui.ConsolePage = {
   ...{ name: 'overview', title: 'Overview' },
-  sections: (operator) => [
-    ui.section('health', 'Health', () => health(operator), true),
-    ui.section('behind', 'Read models', () => readModels.part(operator, {}), true),
-    ui.section('messages', 'Messages', () => messageCounts(operator)),
-    ui.section('dead', 'Messages that could not be delivered', () =>
+  sections: [
+    ui.section('health', 'Health', health, true),
+    ui.section('behind', 'Read models', (operator) => readModels.part(operator, {}), true),
+    ui.section('messages', 'Messages', messageCounts),
+    ui.section('dead', 'Messages that could not be delivered', (operator) =>
       messages.part(operator, { state: 'dead', pageSize: RECENT }),
     ),
-    ui.section('pending', 'Claims that wait for the network', () => claims.part(operator, { limit: RECENT })),
-    ui.section('server', 'Server', () => server(operator), true),
-    ui.section('actions', 'What operators have done', () => actions.part(operator, { limit: RECENT })),
+    ui.section('pending', 'Claims that wait for the network', (operator) =>
+      claims.part(operator, { limit: RECENT }),
+    ),
+    ui.section('server', 'Server', server, true),
+    ui.section('actions', 'What operators have done', (operator) =>
+      actions.part(operator, { limit: RECENT }),
+    ),
   ],
 };
 
@@ -280,15 +276,13 @@ type HealthAnswer = Awaited<ReturnType<Readiness>> & {
 };
 
 async function health(operator: Operator): Promise<ui.Bodies> {
-  const now = await operator.health<HealthAnswer>('/health/ready');
+  const now = await operator.health<HealthAnswer>();
   const { status, waiting, behind: seconds = 0, parked: count = 0, unexpectedFailures } = now;
   const { projector, automation, notifier } = now;
   const parts = Object.entries({ ...waiting, projector, automation, notifier });
-  const shown = ui.trouble(count);
   return [
     ui.facts({
-      ...{ state: ui.state(status), readModelsBehind: `${seconds} s` },
-      parked: typeof shown === 'number' ? shown : { ...shown, to: 'parked' },
+      ...{ state: ui.state(status), readModelsBehind: `${seconds} s`, parked: ui.trouble(count, 'parked') },
       unexpectedFailures: ui.trouble(unexpectedFailures),
     }),
     ui.table(
@@ -303,7 +297,7 @@ async function messageCounts(operator: Operator): Promise<ui.Body> {
   const { listAnyDeliveries } = anyDeliveryApi;
   const counts = STATES.map(async (is) => {
     const keys = { state: is, pageSize: 1 };
-    const { total = 0 } = await operator.page(listAnyDeliveries, '/ops/1.0/deliveries', keys);
+    const { total = 0 } = await operator.page(listAnyDeliveries, keys);
     return [is, { ...(total > 0 && ui.state(is)), ...ui.linked(total, 'messages', { state: is }) }] as const;
   });
   return ui.facts(Object.fromEntries(await Promise.all(counts)));
@@ -313,14 +307,14 @@ async function messageCounts(operator: Operator): Promise<ui.Body> {
 const LITTLE = 0.2;
 
 async function server(operator: Operator): Promise<ui.Bodies> {
-  const now = await operator.get(serverOperations.getServerState, '/ops/1.0/server');
+  const now = await operator.get(serverOperations.getServerState);
   const { eventLog, readStore, position, lastMinute, memory, startedAt, version, node } = now;
   const { free, total, used, files } = now.disk;
   const tone = free < LITTLE * total ? 'bad' : 'good';
   return [
     ui.facts({
       ...{ eventLog, readStore, eventsInTheLastMinute: lastMinute },
-      lastPosition: ui.linked(String(BigInt(position)), 'event', { position }),
+      lastPosition: ui.linked(numberOf(position), 'event', { position }),
       freeDiskSpace: { text: `${size(free)} of ${size(total)}`, tone },
       ...{ dataFolder: size(used), memory: size(memory), startedAt, version: `${version}, Node.js ${node}` },
     }),

@@ -22,7 +22,7 @@ const KEYS: Readonly<Record<string, string>> = {
   'read-model': '?name=vouchers',
   document: '?readModel=vouchers&id=1',
   find: '?id=17',
-  loads: '?fid=1001',
+  loads: '?feedId=1001',
   log: '?stream=feed-1001',
   event: '?position=600',
   history: '?kind=product&feedId=1001&id=KL-00870',
@@ -30,7 +30,7 @@ const KEYS: Readonly<Record<string, string>> = {
   mappings: '?fid=1001',
   products: '?publisher=11&fid=1001',
   vouchers: '?publisher=11',
-  claim: '?claimId=17&versionNo=0',
+  claim: '?id=17&versionNo=0',
   sql: '?q=SELECT%20count(*)%20AS%20n%20FROM%20feeds',
 };
 
