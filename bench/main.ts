@@ -34,6 +34,7 @@ import { reloadUnchanged } from './reload-unchanged';
 import { HEADING, lineOf } from './report';
 import { search } from './search';
 import { search200Feeds, search20Feeds, searchMillion } from './search-million';
+import { small } from './small';
 import { sql } from './sql';
 import { start } from './start';
 import { esSwap, swap } from './swap';
@@ -56,6 +57,7 @@ const FIGURES = {
   swap,
   search,
   memory,
+  small,
   'voucher-create': voucherCreate,
   'voucher-list': voucherList,
   'transactions-report': transactionsReport,

@@ -23,7 +23,7 @@ export class Server {
 
   private constructor(
     private readonly child: ChildProcess,
-    private readonly origin: string,
+    readonly origin: string,
     private readonly dataDir: string,
     private readonly settings: Settings = {},
     /** What it has printed before it listened. */

@@ -298,11 +298,6 @@ function textOf({ phase, events, total, secondsLeft }: RebuildProgress): string 
 /** How long the rest of a body is discarded, so that a client that sends all of it first gets the answer (ms). */
 const LINGER_MS = 30_000;
 
-const CORS_FIELDS = Object.fromEntries(CORS_HEADERS.map((line) => line.split(': '))) as Record<
-  string,
-  string
->;
-
 /**
  * The port of a process that is starting (`docs/decisions.md#x98`): requests are answered 503, except `/health/live`,
  * until the port is handed over to the server of the application.
@@ -360,7 +355,7 @@ export class StartingPort {
     const path = loggedTarget(parseRequestTarget(request.url ?? ''));
     this.log?.info({ reqId: id, method: request.method, path, status }, 'request');
     response.writeHead(status, {
-      ...CORS_FIELDS,
+      ...CORS_HEADERS,
       [REQUEST_ID]: id,
       ...(retryAfter === undefined ? {} : { 'Retry-After': retryAfter }),
       'Content-Type': CONTENT_TYPES.json,

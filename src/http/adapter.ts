@@ -1,7 +1,12 @@
 import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http';
 import { type Duplex, finished } from 'node:stream';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
-import { type FastifyBaseLogger, type FastifyInstance } from 'fastify';
+import {
+  type FastifyBaseLogger,
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
+} from 'fastify';
 import { setMaxListeners } from 'node:events';
 import { type Socket } from 'node:net';
 import { type Fault } from '../kernel/fault';
@@ -38,19 +43,34 @@ const EXPOSED = [
   'ETag',
 ];
 
-export const CORS = {
-  origin: '*',
-  methods: ['GET', 'HEAD', 'POST', 'PUT', 'DELETE'],
-  exposedHeaders: EXPOSED,
-  maxAge: 86_400,
-  strictPreflight: false,
-};
+/** Methods that scripts of other origins may use. */
+export const CORS_METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'DELETE'];
 
-/** The same as header lines, for answers that Fastify does not write. */
-export const CORS_HEADERS: readonly string[] = [
-  `Access-Control-Allow-Origin: ${CORS.origin}`,
-  `Access-Control-Expose-Headers: ${EXPOSED.join(', ')}`,
-];
+/** Headers of every answer: scripts of all origins may read it. */
+export const CORS_HEADERS = {
+  'Access-Control-Allow-Origin': '*',
+  'Access-Control-Expose-Headers': EXPOSED.join(', '),
+} as const;
+
+/** How long browsers remember the answer to a preflight request (s). */
+const PREFLIGHT_AGE = 86_400;
+
+/** Answers a preflight request, on any path; false for other requests. A plugin would cost more than all of routing. */
+export function answerPreflight({ method, headers }: FastifyRequest, reply: FastifyReply): boolean {
+  if (method !== 'OPTIONS') return false;
+  const asked = headers['access-control-request-headers'];
+  reply
+    .code(204)
+    .headers({
+      'Access-Control-Allow-Methods': CORS_METHODS.join(', '),
+      Vary: 'Access-Control-Request-Headers',
+      ...(asked === undefined ? {} : { 'Access-Control-Allow-Headers': asked }),
+      'Access-Control-Max-Age': String(PREFLIGHT_AGE),
+      'Content-Length': '0',
+    })
+    .send();
+  return true;
+}
 
 /** The HTTP server below Nest. Limits and time-outs of bodies are those of `PostedBody`. */
 export function httpAdapter(log?: FastifyBaseLogger): FastifyAdapter {
@@ -91,7 +111,7 @@ interface ParserError extends Error {
 
 const REQUEST = /^[\w!#$%&'*+.^`|~-]+ \S/;
 
-const METHODS = [...CORS.methods, 'OPTIONS'];
+const METHODS = [...CORS_METHODS, 'OPTIONS'];
 
 /** By the codes of Node.js; any other code means invalid HTTP. */
 const CLIENT_ERRORS: Readonly<Record<string, () => Fault>> = {
@@ -152,7 +172,7 @@ function answer(fault: Fault, socket: Duplex, id: string, log?: FastifyBaseLogge
   const body = writeJson(errorsAsJson([fault]));
   const head = [
     `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}`,
-    ...CORS_HEADERS,
+    ...Object.entries(CORS_HEADERS).map(([name, value]) => `${name}: ${value}`),
     `${REQUEST_ID}: ${id}`,
     ...(details.allow === undefined ? [] : [`Allow: ${details.allow.join(', ')}`]),
     `Content-Type: ${CONTENT_TYPES.json}`,

@@ -6,6 +6,8 @@ import { type Caller, TOKEN, tokenHash } from '../network/organisations';
 import { Clock } from '../runtime/clock';
 import { FairBudget } from '../runtime/fair-queue';
 import { httpFaults, openApiFaults } from '../wire/api/errors';
+import { type OperationText } from '../wire/api/description';
+import { type Format } from '../wire/api/format';
 import { describeUnknown, type KeyTable, spellingsOf, unknownKeys } from '../wire/keys/keys';
 import { nameList } from '../wire/keys/name-list';
 import { ApiOperation, formatsOf, keyTableOf, rolesOf } from './decorators';
@@ -24,6 +26,14 @@ const POSITION = /^\d{19}$/;
 /** Longest wait for a position, in milliseconds (`docs/decisions.md#a7`). */
 const MAX_WAIT = 2000;
 
+/** What an operation's decorators say. */
+interface OperationRules {
+  readonly roles: readonly Caller['kind'][] | undefined;
+  readonly keys: KeyTable;
+  readonly formats: readonly Format[];
+  readonly text: OperationText;
+}
+
 /** Whether a request is handled: its checks, in this order (`docs/decisions.md#a8`). ADR 17: why it negotiates. */
 @Injectable()
 export class AdmissionGuard implements CanActivate {
@@ -32,6 +42,8 @@ export class AdmissionGuard implements CanActivate {
   /** The current minute, and the requests of each token in it. */
   private minute = -1;
   private counts = new Map<string, number>();
+  /** What the decorators of operations say, by their handlers. */
+  private readonly rules = new Map<ReturnType<ExecutionContext['getHandler']>, OperationRules>();
   /** The spellings of all keys that operations of a service have. */
   private readonly cached = new Map<Service, ReadonlySet<string>>();
 
@@ -57,20 +69,36 @@ export class AdmissionGuard implements CanActivate {
     this.parts.tokenUsed(caller.tokenHash);
     this.begin(caller.tokenHash, reply.raw);
     this.limitRate(caller, reply);
-    const operation = [context.getHandler(), context.getClass()] as const;
-    const roles = rolesOf(this.reflector, ...operation);
+    const { roles, keys, formats, text } = this.rulesOf(context);
     if (roles !== undefined) requireRole(roles, caller, service, request);
-    refuseUnknownKeys(keyTableOf(context), service, request, reply, () => this.keysOf(service));
-    request.view = representationOf(request, service, formatsOf(this.reflector, ...operation));
-    const text = this.reflector.get(ApiOperation, context.getHandler());
+    refuseUnknownKeys(keys, service, request, reply, () => this.keysOf(service));
+    request.view = representationOf(request, service, formats);
     if (takesKey(request.method, text))
       request.repeatable = RepeatableRequest.of(request, service, this.parts.journal);
-    if (!READS.includes(request.method)) beginCommand(request, operation[1].name, operation[0].name);
+    if (!READS.includes(request.method))
+      beginCommand(request, context.getClass().name, context.getHandler().name);
     const position = request.headers['x-min-position'];
     const waits = position === undefined || this.waitFor(String(position), service);
     // Nobody reads a body that an operation does not have.
     if (request.repeatable === undefined || text.body !== undefined) return waits;
     return this.beginAfter(waits, request.repeatable);
+  }
+
+  /** Looking metadata up takes longer than most checks. */
+  private rulesOf(context: ExecutionContext): OperationRules {
+    const handler = context.getHandler();
+    let known = this.rules.get(handler);
+    if (known === undefined) {
+      const operation = [handler, context.getClass()] as const;
+      known = {
+        roles: rolesOf(this.reflector, ...operation),
+        keys: keyTableOf(context),
+        formats: formatsOf(this.reflector, ...operation),
+        text: this.reflector.get(ApiOperation, handler),
+      };
+      this.rules.set(handler, known);
+    }
+    return known;
   }
 
   private async beginAfter(waits: boolean | Promise<boolean>, request: RepeatableRequest): Promise<boolean> {

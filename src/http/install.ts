@@ -4,7 +4,14 @@ import { type FastifyReply, type FastifyRequest } from 'fastify';
 import { type Fault } from '../kernel/fault';
 import { type Operation } from '../wire/api/openapi-operation';
 import { API_VERSION, missingRoute, type Routes } from '../wire/api/errors';
-import { answerConnect, boundConnections, watchConnections, whenFirst, CORS } from './adapter';
+import {
+  answerConnect,
+  answerPreflight,
+  boundConnections,
+  CORS_HEADERS,
+  watchConnections,
+  whenFirst,
+} from './adapter';
 import { AnswerWriter } from './answer-writer';
 import { takeExpectations } from './posted-body';
 import { operationsOf } from './describe';
@@ -43,11 +50,10 @@ export function installHttp(app: NestFastifyApplication): void {
   const decorate = decorateRequests(fastify, { services, maxBody, budgets, stopping: stop.signal });
   const log = requestLogger(fastify);
   const metrics = app.get(RequestMetrics);
-  // Runs before Nest answers preflight requests.
   adapter.setOnRequestHook((request: FastifyRequest, reply: FastifyReply, done: (fault?: Fault) => void) => {
     // Many parts listen for the end of an answer; Node.js would warn of a leak.
     reply.raw.setMaxListeners(0);
-    reply.header(REQUEST_ID, request.id);
+    reply.headers(CORS_HEADERS).header(REQUEST_ID, request.id);
     decorate(request, reply);
     whenFirst(request.raw, reply.raw, () => {
       log(request, reply);
@@ -56,7 +62,9 @@ export function installHttp(app: NestFastifyApplication): void {
       const { method, target, raw } = request;
       const missing =
         raw.url?.startsWith('/') === true ? undefined : missingRoute(method, target.path, routes);
-      traceRequest(request, reply.raw, () => done(missing));
+      traceRequest(request, reply.raw, () => {
+        if (missing !== undefined || !answerPreflight(request, reply)) done(missing);
+      });
     });
   });
   watchConnections(fastify, stop);
@@ -68,7 +76,10 @@ export function installHttp(app: NestFastifyApplication): void {
       : undefined;
     done(headerFault(raw) ?? missing);
   });
-  app.enableCors(CORS);
+  // So that preflight requests have a route, whatever their path is.
+  fastify.options('*', (_, reply) => {
+    reply.callNotFound();
+  });
   const writer = app.get(AnswerWriter);
   const reply = adapter.reply.bind(adapter);
   // Nest waits for the promise. An interceptor would cost a tenth of a search (ADR 17).

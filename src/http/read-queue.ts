@@ -1,4 +1,3 @@
-import { finished } from 'node:stream';
 import { Injectable } from '@nestjs/common';
 import { type FastifyReply } from 'fastify';
 import { type Fault, NamedError } from '../kernel/fault';
@@ -7,6 +6,7 @@ import { NoGeneration } from '../kernel/read-store';
 import { FairQueue, QueueFull } from '../runtime/fair-queue';
 import { httpFaults } from '../wire/api/errors';
 import { admissionOf } from './request-state';
+import { whenOver } from './send-stream';
 import { HttpParts } from './service';
 
 export class ClientGone extends NamedError {}
@@ -41,8 +41,8 @@ export class ReadQueue {
     const gone = new AbortController();
     const { signal } = gone;
     const sent = new Promise<void>((resolve) => {
-      finished(reply.raw, (error) => {
-        if (error !== undefined && error !== null) gone.abort(new ClientGone());
+      whenOver(reply.raw, () => {
+        if (!reply.raw.writableFinished) gone.abort(new ClientGone());
         resolve();
       });
     });
@@ -53,20 +53,27 @@ export class ReadQueue {
       signal,
     };
     return await new Promise<Result>((resolve, reject) => {
-      const waiting = new AbortController();
-      const late = setTimeout(() => waiting.abort(overloaded()), MAX_WAIT);
-      signal.addEventListener('abort', () => waiting.abort(signal.reason), { once: true });
+      const patience = this.queue.hasSlot(caller.tokenHash) ? undefined : patienceOf(signal);
       const turn = async (): Promise<void> => {
-        clearTimeout(late);
+        patience?.end();
         resolve(await inOneGeneration(query, work));
         await sent;
       };
-      this.queue.run(caller.tokenHash, turn, { signal: waiting.signal }).catch((error: unknown) => {
-        clearTimeout(late);
+      const started = { signal: patience?.signal ?? signal };
+      this.queue.run(caller.tokenHash, turn, started).catch((error: unknown) => {
+        patience?.end();
         reject(error instanceof QueueFull ? overloaded() : (error as Error));
       });
     });
   }
+}
+
+/** Of a request that waits: its signal aborts when the client disconnects, and when it has waited for too long. */
+function patienceOf(client: AbortSignal): { readonly signal: AbortSignal; readonly end: () => void } {
+  const waiting = new AbortController();
+  const late = setTimeout(() => waiting.abort(overloaded()), MAX_WAIT);
+  client.addEventListener('abort', () => waiting.abort(client.reason), { once: true });
+  return { signal: waiting.signal, end: () => clearTimeout(late) };
 }
 
 /** An answer begins again if a generation that it had read was dropped before anything was sent. */

@@ -14,6 +14,10 @@ export interface Representation {
   readonly jsonp: string | undefined;
 }
 
+/** Keys of all operations that change how an answer is written; the latter are no matrix keys. */
+const ANYWHERE = { pretty: { type: BOOLEAN } } as const;
+const IN_QUERY = { jsonp: { type: TEXT } } as const;
+
 /** The representation that a request asks for. Raises faults of HTTP and of the service. */
 export function representationOf(
   request: FastifyRequest,
@@ -22,8 +26,8 @@ export function representationOf(
 ): Representation {
   const { target } = request;
   const format = formatOf(request, service, offered);
-  const { pretty = false } = readKeys({ pretty: { type: BOOLEAN } }, target, service.keyFaults);
-  const { jsonp } = readKeys({ jsonp: { type: TEXT } }, { ...target, matrix: [] }, service.keyFaults);
+  const { pretty = false } = readKeys(ANYWHERE, target, service.keyFaults);
+  const { jsonp } = readKeys(IN_QUERY, { ...target, matrix: [] }, service.keyFaults);
   const view = { format, pretty, jsonp };
   checkJsonp(view, service);
   return view;

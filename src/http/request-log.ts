@@ -1,4 +1,3 @@
-import { finished } from 'node:stream';
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, LogController } from 'fastify';
 import { type RequestTarget, type SentKey } from '../wire/keys/request-target';
 import { ExpectedFailureLog, isUnavailable } from './failure-filter';
@@ -19,7 +18,7 @@ export function requestLogger({
     const { socket } = raw;
     const began = performance.now();
     const sentBefore = socket.bytesWritten;
-    finished(response, (error) => {
+    whenOver(response, () => {
       log.info(
         {
           method: raw.method,
@@ -29,7 +28,7 @@ export function requestLogger({
           ms: Math.round((performance.now() - began) * 10) / 10,
           bytes: socket.bytesWritten - sentBefore,
           organisationId: request.caller?.organisationId,
-          disconnected: error === undefined || error === null ? undefined : true,
+          disconnected: response.writableFinished ? undefined : true,
         },
         'request',
       );

@@ -2,7 +2,7 @@ import { type ServerResponse } from 'node:http';
 import { type FastifyRequest } from 'fastify';
 import { bucketOf, COUNTS_NOTHING, histogramValues, type MetricFamily } from '../runtime/metrics';
 import { whenOver } from './send-stream';
-import { CORS } from './adapter';
+import { CORS_METHODS } from './adapter';
 
 /** Seconds, from a search to a download. */
 const BOUNDS = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60] as const;
@@ -10,7 +10,7 @@ const BOUNDS = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 
 /** The value of a label that has no other. */
 const NONE = 'none';
 
-const METHODS: ReadonlySet<string> = new Set([...CORS.methods, 'OPTIONS']);
+const METHODS: ReadonlySet<string> = new Set([...CORS_METHODS, 'OPTIONS']);
 
 interface RequestLabels {
   /** The first of its modules, such as `products`. */

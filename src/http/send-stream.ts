@@ -1,5 +1,5 @@
 import { type ServerResponse } from 'node:http';
-import { finished, pipeline, Readable } from 'node:stream';
+import { pipeline, Readable } from 'node:stream';
 import { constants, createGzip } from 'node:zlib';
 import { NamedError } from '../kernel/fault';
 
@@ -37,7 +37,7 @@ export function streamOf(
   return pipeline(sent, createGzip({ level: LEVEL }), () => undefined);
 }
 
-/** Calls back when an answer has been sent, or its connection is closed. */
+/** Calls back when an answer has been sent (`writableFinished`), or its connection is closed. */
 export function whenOver(response: ServerResponse, onOver: () => void): void {
   // A connection that is closed already emits no further event. `finished` would cost ten times as much, for every
   // request.
@@ -47,8 +47,9 @@ export function whenOver(response: ServerResponse, onOver: () => void): void {
 
 /** Disconnects a client that accepts fewer than `leastRate` bytes a second of an answer sent as a whole. */
 export function dropIfSlow(response: ServerResponse, bytes: number, leastRate: number): void {
-  const late = setTimeout(() => response.destroy(), PATIENCE_MS + (bytes / leastRate) * 1000);
-  finished(response, () => clearTimeout(late));
+  // In whole seconds: Node.js has a list of timers for each duration.
+  const late = setTimeout(() => response.destroy(), PATIENCE_MS + Math.ceil(bytes / leastRate) * 1000);
+  whenOver(response, () => clearTimeout(late));
 }
 
 async function* paced(

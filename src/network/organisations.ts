@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { defined } from '../kernel/without';
 import {
   type OrganisationDefinition,
@@ -105,5 +105,5 @@ export const TOKEN = /^[0-9a-f]{40}$/i;
 
 /** The hash by which a token is stored and looked up; case does not matter. */
 export function tokenHash(token: string): string {
-  return createHash('sha256').update(token.toLowerCase()).digest('hex');
+  return hash('sha256', token.toLowerCase());
 }

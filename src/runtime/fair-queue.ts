@@ -63,7 +63,8 @@ export class FairQueue {
     }
   }
 
-  private hasSlot(client: string): boolean {
+  /** Whether a task of this client would start at once. */
+  hasSlot(client: string): boolean {
     const { atOnce, perClient, reserved = 0 } = this.limits;
     const own = this.runningOf.get(client) ?? 0;
     return this.running < (own === 0 ? atOnce : atOnce - reserved) && own < perClient;

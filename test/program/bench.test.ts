@@ -31,6 +31,11 @@ const AIMS = {
   found: 1,
   memory: 1,
   'memory projecting': 1,
+  ...Object.fromEntries(
+    ['a product', 'ten vouchers'].flatMap((kind) =>
+      [`small ${kind}`, `small ${kind}, many`].map((figure) => [figure, 1]),
+    ),
+  ),
   'voucher-create': 0.5,
   'transactions-report': 0.5,
   'claims-create': 0.5,
@@ -177,7 +182,7 @@ describe('the benchmark', () => {
     await expect(asked).rejects.toMatchObject({
       code: 2,
       stderr: expect.stringContaining(
-        'names: all, load-json, load-xml, load-csv, load-google, reload-unchanged, project, rebuild, swap, search, memory, voucher-create',
+        'names: all, load-json, load-xml, load-csv, load-google, reload-unchanged, project, rebuild, swap, search, memory, small, voucher-create',
       ),
     });
   });

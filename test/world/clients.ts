@@ -1,5 +1,6 @@
 import { type ClaimBatchEvent, type ClaimEvent } from '../../src/domain/claims/claim';
 import { type FeedEvent } from '../../src/domain/products/feed';
+import { type FeedSourceEvent } from '../../src/domain/products/feed-source';
 import { type DeliveryRequest } from '../../src/domain/subscriptions/delivery-requests';
 import { type SubscriptionEvent } from '../../src/domain/subscriptions/subscription';
 import { type TransactionEvent } from '../../src/domain/transactions/transaction';
@@ -9,7 +10,7 @@ import { EngineUnavailable } from '../../src/kernel/event-log';
 import { Fault, Faults } from '../../src/kernel/fault';
 import { NoGeneration } from '../../src/kernel/read-store';
 import { type CategoryEvent, type MappingEvent } from '../../src/network/events';
-import { type Api, type Host } from './host';
+import { type Api, type Host, type KeyedRequest } from './host';
 import { Random } from './random';
 import { type Say, type Simulation } from './simulation';
 
@@ -22,7 +23,7 @@ export type InLog = Pick<RecordedEvent, 'id' | 'stream' | 'revision' | 'position
 export type Happened = InLog &
   (
     | (ClaimBatchEvent | ClaimEvent | DeliveryRequest | SubscriptionEvent | TransactionEvent | VoucherEvent)
-    | (CategoryEvent | FeedEvent | MappingEvent)
+    | (CategoryEvent | FeedEvent | FeedSourceEvent | MappingEvent)
   );
 
 interface Asks<What, Event> {
@@ -36,8 +37,10 @@ export interface Command<What extends object = object, Result = unknown> {
   readonly weight: number;
   /** What is asked for, by what clients know; undefined: nothing can be yet. `number` is that of the step. */
   draw(random: Random, clients: Clients, number: number): What | undefined;
-  /** Called in a process, maybe several times. Refusals are raised as faults. */
-  run(api: Api, what: What): Promise<Result>;
+  /** Called in a process, maybe several times. Refusals are raised as faults. `request`: it has a key, and is done once. */
+  run(api: Api, what: What, request?: KeyedRequest): Promise<Result>;
+  /** Some of its requests have an `Idempotency-Key`. */
+  readonly hasKeys?: true;
   /** The events that it asks for, by their types: nobody else makes them, but for what the system does by itself. */
   readonly asksFor?: {
     readonly [Type in Happened['type']]?: Asks<What, Extract<Happened, { readonly type: Type }>>['isIt'];
@@ -46,6 +49,8 @@ export interface Command<What extends object = object, Result = unknown> {
   happensIn?(what: What, result: Result): readonly string[];
   /** Whether it has happened now, not before. By default it has. */
   isNew?(result: Result): boolean;
+  /** What is asked for at once by somebody who wants it undone, maybe of a process that does not know of it yet. */
+  undone?(what: What, result: Result): Pick<Sent, 'command' | 'what'>;
 }
 
 /** How a request has ended, as its client sees it. */
@@ -59,6 +64,8 @@ type Answer<Result> =
 export interface Sent<What extends object = object, Result = unknown> {
   readonly command: Command<What, Result>;
   readonly what: What;
+  /** Its `Idempotency-Key`. */
+  readonly key: string | undefined;
   /** When it was sent first, and answered (ms). */
   readonly sentAt: number;
   answeredAt: number;
@@ -73,6 +80,13 @@ export type Done<What extends object, Result> = Sent<What, Result> & { readonly 
 /** How long a client waits for an answer (ms), and how often it sends a command. */
 const PATIENCE_MS = 20_000;
 const TRIES = 5;
+/** How often requests have keys that may have them (a share). */
+const KEYED = 0.5;
+/** How often somebody wants undone what can be (a share). */
+const UNDONE = 0.5;
+
+/** Another process has begun the same request. */
+const IN_PROGRESS = '409';
 
 /** All clients: what they have sent, and were answered. */
 export class Clients {
@@ -116,12 +130,20 @@ export class Clients {
 
   /** Sends a command to some process, again if it is not answered. */
   ask(command: Command, what: object, random: Random): void {
+    const key = command.hasKeys === true && random.chance(KEYED) ? `key-${this.sent.length}` : undefined;
     const sent: Sent = {
-      ...{ command, what, sentAt: this.world.simulation.now, answeredAt: Infinity },
+      ...{ command, what, key, sentAt: this.world.simulation.now, answeredAt: Infinity },
       ...{ times: 0, answer: { is: 'unknown' } },
     };
     this.sent.push(sent);
     this.send(sent, random);
+  }
+
+  /** Notes what the system does by itself, as if somebody had asked for it who does not wait for an answer. */
+  note(command: Command, what: object): void {
+    const { now } = this.world.simulation;
+    const answer = { is: 'unknown' } as const;
+    this.sent.push({ command, what, key: undefined, sentAt: now, answeredAt: now, times: 1, answer });
   }
 
   private send(sent: Sent, random: Random): void {
@@ -148,11 +170,27 @@ export class Clients {
       if (api === undefined) return;
       const back = (then: () => void): void =>
         void this.world.simulation.after(random.time(1, 500), undefined, () => over(then));
-      sent.command.run(api, sent.what).then(
-        (result) => back(() => this.answered(sent, { is: 'done', result })),
+      const { command, what, key } = sent;
+      const run =
+        key === undefined
+          ? command.run(api, what).then((result) => ({ result }))
+          : api.once(key, (request) => command.run(api, what, request), codesOf);
+      run.then(
+        (answer) =>
+          back(() => {
+            if ('refused' in answer) {
+              this.answered(sent, { is: 'refused', codes: answer.refused as readonly string[] });
+              return;
+            }
+            const { result } = answer;
+            this.answered(sent, { is: 'done', result });
+            const next = random.chance(UNDONE) ? command.undone?.(what, result) : undefined;
+            if (next !== undefined) this.ask(next.command, next.what, random);
+          }),
         (error: unknown) => {
           const codes = codesOf(error);
-          if (codes !== undefined) back(() => this.answered(sent, { is: 'refused', codes }));
+          if (codes?.[0] === IN_PROGRESS) back(again);
+          else if (codes !== undefined) back(() => this.answered(sent, { is: 'refused', codes }));
           else if (error instanceof EngineUnavailable || error instanceof NoGeneration) back(again);
           else this.world.simulation.crash ??= error;
         },

@@ -6,6 +6,7 @@ import { TOPICS } from '../../src/domain/topics';
 import { type Engines } from '../../src/engines/open';
 import { type Position } from '../../src/kernel/event';
 import { type Leases } from '../../src/kernel/leases';
+import { RequestJournal } from '../../src/http/idempotency';
 import { VisibleWrites, WaitForReadModels } from '../../src/http/visible-writes';
 import { FollowedDirectory } from '../../src/network/follower';
 import { AutomationRunner } from '../../src/processes/automation-runner';
@@ -13,6 +14,7 @@ import { automationsOver } from '../../src/processes/automations';
 import { type Projection } from '../../src/projector/projection';
 import { Runner } from '../../src/projector/runner';
 import { PositionWait } from '../../src/projector/wait';
+import { SourceBook } from '../../src/services/products/sources';
 import { type LeaseTable, MemoryLeases } from './memory-leases';
 import { type MemoryEvents, MemoryLog } from './memory-log';
 import { type MemoryCollections, MemoryStore } from './memory-store';
@@ -20,6 +22,7 @@ import { type Network } from './network';
 import { type Random } from './random';
 import { type Receivers } from './receivers';
 import { type Process, ProcessClock } from './simulation';
+import { type Shops } from './workloads/sources';
 
 /** What processes do (docs/architecture.md, Processes). */
 export type Role = 'api' | 'projector' | 'automation' | 'notifier';
@@ -64,6 +67,7 @@ interface HostParts {
   readonly collections: MemoryCollections;
   readonly network: Network;
   readonly receivers: Receivers;
+  readonly shops: Shops;
   readonly random: Random;
   /** It runs a newer version. */
   readonly isNewer: boolean;
@@ -93,15 +97,53 @@ export interface ApiParts {
   readonly clock: ProcessClock;
   readonly engines: Engines;
   readonly follower: FollowedDirectory;
+  readonly book: SourceBook;
   readonly visible: VisibleWrites;
   readonly readModels: WaitForReadModels;
+}
+
+/** A request that may be repeated. `id` identifies it; `mayHaveRun`: nobody knows what became of it before. */
+export interface KeyedRequest {
+  readonly id: string;
+  readonly mayHaveRun: boolean;
 }
 
 /** What a process with the role `api` offers to clients. */
 export class Api {
   private readonly made = new Map<unknown, unknown>();
+  private readonly journal: RequestJournal;
 
-  constructor(private readonly parts: ApiParts) {}
+  constructor(private readonly parts: ApiParts) {
+    const { clock, engines } = parts;
+    this.journal = new RequestJournal(clock, engines.deliveries, Buffer.alloc(32));
+  }
+
+  /** Answers a request with a key once, as `src/http` does: what is `kept` of an error is its answer too. */
+  async once<Result>(
+    key: string,
+    run: (request: KeyedRequest) => Promise<Result>,
+    kept: (error: unknown) => object | undefined,
+  ): Promise<{ readonly result: Result } | { readonly refused: object }> {
+    const caller = { organisationId: 1, kind: 'advertiser', system: 'PRODUCTS', tokenHash: '' } as const;
+    const request = this.journal.requestOf(caller, key);
+    const identity = { request, content: '' };
+    const begun = await this.journal.begin(identity);
+    if ('status' in begun) return JSON.parse(begun.body) as { readonly result: Result };
+    const end = (answer?: object): Promise<void> => {
+      const body = answer && { status: 200, headers: {}, body: JSON.stringify(answer) };
+      return this.journal.end(identity, body).catch(() => undefined);
+    };
+    try {
+      const answer = { result: await run({ id: request, ...begun }) };
+      await end(answer);
+      return answer;
+    } catch (error) {
+      const refused = kept(error);
+      await end(refused && { refused });
+      if (refused === undefined) throw error;
+      return { refused };
+    }
+  }
 
   /** The handlers of a service, which are made once in a process. */
   of<Handlers>(make: (parts: ApiParts) => Handlers): Handlers {
@@ -149,7 +191,7 @@ export class Host {
 
   /** Call it in the process. */
   async start(): Promise<void> {
-    const { disks, isOneMachine, network, collections, random, receivers } = this.given;
+    const { disks, isOneMachine, network, collections, random, receivers, shops } = this.given;
     const { isNewer, installation, isGone, report } = this.given;
     const { process } = this;
     const { roles } = this.shape;
@@ -183,8 +225,13 @@ export class Host {
       const wait = new PositionWait(clock, store, PROJECTIONS);
       const readModels = new WaitForReadModels(clock, (position, ms) => wait.until(position, ms));
       const visible = new VisibleWrites(log, readModels);
-      const api = new Api({ clock, engines, follower, readModels, visible });
-      this.parts.push(wait, api);
+      const book = new SourceBook(clock, log, ending.signal, report);
+      const parts = { clock, engines, follower, book, readModels, visible };
+      const api = new Api(parts);
+      const fetcher = shops.fetcherIn(process, parts, report);
+      fetcher.start();
+      this.stops.push(() => fetcher.stop());
+      this.parts.push(wait, api, book, fetcher);
       // As a server does: without the directory it knows nobody.
       void follower.ready.then(
         () => {

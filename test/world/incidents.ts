@@ -24,6 +24,18 @@ function toOne(
 }
 
 const ENGINES: readonly EngineName[] = ['log', 'deliveries', 'store', 'leases'];
+/** Calls after which others depend on what they have done, or read. */
+const CALLS = [
+  ['log', 'append'],
+  ['log', 'readStream'],
+  ['deliveries', 'append'],
+  ['deliveries', 'append'],
+  ['deliveries', 'readStream'],
+  ['deliveries', 'readStream'],
+  ['store', 'write'],
+  ['store', 'create'],
+  ['store', 'swap'],
+] as const satisfies readonly (readonly [EngineName, string])[];
 /** What another program may write, and as what. */
 const FOREIGN = [
   { category: 'transaction', type: 'TransactionDeleted' },
@@ -43,12 +55,17 @@ const UNUSABLE: readonly object[] = [
     }),
   ),
 ];
-const MOODS = { accepts: 1, refuses: 3, 'is gone': 1, hangs: 2, 'accepts, but nobody learns it': 2 } as const;
+const MOODS = { accepts: 1, refuses: 3, 'is gone': 2, hangs: 2, 'accepts, but nobody learns it': 2 } as const;
 const HOUR = 3_600_000;
 
 /** Of any length, or a little shorter or longer than leases. */
 function longOrShort(random: Random): number {
   return random.chance(0.4) ? random.between(25_000, 50_000) : random.time(100, 25_000);
+}
+
+/** Longer than leases. */
+function awayMs(random: Random): number {
+  return random.between(31_000, 70_000);
 }
 
 /** So many ms, ahead or back. */
@@ -85,11 +102,36 @@ export const INCIDENTS: readonly Incident[] = [
     happen: toOne((world, random, host) => world.freeze(world.machineOf(host), longOrShort(random), true)),
   },
   {
+    // Between two calls that depend on each other: other calls take no time.
+    name: 'in the midst of its work',
+    weight: 8,
+    happen: toOne((world, random, host) => {
+      let one: World['hosts'][number] | undefined = host;
+      if (random.chance(0.4)) {
+        world.kill(host);
+        one = world.start(host.shape, random.time(100, 10_000));
+      }
+      if (one === undefined) return;
+      const { shape } = one;
+      const [engine, method] = random.pick(CALLS);
+      const how = random.weighted({ killed: 3, frozen: 3, suspended: 1 });
+      world.atCall(one, engine, method, random.below(4), () => {
+        if (how === 'killed') {
+          world.kill(one);
+          world.start(shape, random.time(100, 40_000));
+        } else {
+          const isSuspended = how === 'suspended';
+          world.freeze(isSuspended ? world.machineOf(one) : [one], awayMs(random), isSuspended);
+        }
+      });
+    }),
+  },
+  {
     // Others do its work meanwhile. When it is back its clock may be wrong, or whoever took its work over is gone again.
     name: 'away for longer than its leases',
     weight: 4,
     happen: toOne((world, random, host) => {
-      const ms = random.between(31_000, 70_000);
+      const ms = awayMs(random);
       const later = (happen: () => void): void =>
         void world.simulation.after(ms - random.time(1, 10_000), undefined, happen);
       const others = (): World['hosts'] => world.up.filter((one) => one !== host);
@@ -141,7 +183,7 @@ export const INCIDENTS: readonly Incident[] = [
   },
   {
     name: 'no resources',
-    weight: 1,
+    weight: 2,
     happen: toOne((world, random, host) => {
       const ms = random.time(100, 20_000);
       world.say(`${host.name} has no resources to send anything for ${ms} ms`);

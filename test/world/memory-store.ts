@@ -142,6 +142,11 @@ export class MemoryCollections {
     this.tables = this.synced.map((table) => table.copy());
   }
 
+  /** Everything is lost. */
+  lose(): void {
+    this.tables = [];
+  }
+
   /** What queries see of a collection. */
   live(name: string): Table | undefined {
     return this.tables.findLast(({ spec, state }) => spec.name === name && state === 'live');

@@ -173,8 +173,7 @@ module.exports = [
     to: 'this.leading.failed(error);',
   },
   {
-    name: 'a failure of ours after which a message is cancelled again without a pause',
-    isAboutProgress: true,
+    name: 'a failure of ours after which a message is sent or cancelled again without a pause',
     file: 'src/delivery/scheduling/scheduler.ts',
     from: 'if (pauseMs > 0) receiver.pausedUntil = now + pauseMs;',
     to: 'if (pauseMs > 0) receiver.pausedUntil = 0;',

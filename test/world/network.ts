@@ -1,4 +1,4 @@
-import { EngineUnavailable } from '../../src/kernel/event-log';
+import { EngineUnavailable, type EventBatch } from '../../src/kernel/event-log';
 import { newPromise } from '../../src/runtime/concurrency';
 import { Random } from './random';
 import { type Process, type Say, type Simulation } from './simulation';
@@ -34,6 +34,9 @@ export const CALM: Weather = { slow: 0, lost: 0, subscriptionMs: Infinity };
 /** After which time a client of an engine gives up (ms). */
 export const PATIENCE_MS = { least: 1_000, most: 20_000 } as const;
 
+/** How long a slow call is on its way at most, and its answer (ms). */
+const SLOW_MS = 2_000;
+
 /** What was wrong with a process, or between it and an engine. */
 export interface Trouble {
   readonly process: string;
@@ -42,6 +45,15 @@ export interface Trouble {
   readonly engine?: EngineName;
   readonly from: number;
   until: number;
+}
+
+/** What happens at a later call of a process, once that has taken effect, and before its answer arrives. */
+interface Interruption {
+  readonly engine: EngineName;
+  readonly method: string;
+  /** How many of these calls are made before. */
+  readonly after: number;
+  readonly happen: () => void;
 }
 
 /** What is between processes and engines: it delays, loses and cuts. */
@@ -55,6 +67,8 @@ export class Network {
     'cut off': 0,
   };
   weather = CALM;
+  /** How long each call of the read store takes at most on its way, and its answer (ms): as that of a server, or none. */
+  storeMs = 0;
   readonly troubles: Trouble[] = [];
   /** Grows with each power failure: what was on its way then does not arrive. */
   epoch = 0;
@@ -62,6 +76,7 @@ export class Network {
   busyUntil = 0;
   /** Until when a process does not reach an engine, and whether it learns that at once. */
   private readonly cuts = new Map<string, { readonly until: number; readonly isRefused: boolean }>();
+  private readonly interruptions = new Map<string, Interruption>();
 
   constructor(
     readonly simulation: Simulation,
@@ -87,6 +102,20 @@ export class Network {
 
   heal(): void {
     this.cuts.clear();
+    this.interruptions.clear();
+  }
+
+  interrupt(process: string, interruption: Interruption): void {
+    this.interruptions.set(process, interruption);
+  }
+
+  /** What happens at this call of a process. */
+  interruptionAt(process: string, engine: EngineName, method: string): Interruption['happen'] | undefined {
+    const next = this.interruptions.get(process);
+    if (next?.engine !== engine || next.method !== method) return undefined;
+    this.interruptions.delete(process);
+    if (next.after > 0) this.interruptions.set(process, { ...next, after: next.after - 1 });
+    return next.after > 0 ? undefined : next.happen;
   }
 
   /** What is between a process and an engine, by both names, if it cannot be reached. */
@@ -138,7 +167,7 @@ class Line {
   invoke(method: string, args: readonly unknown[], invoke: (args: readonly unknown[]) => unknown): unknown {
     // As sent: what the caller changes afterwards does not arrive.
     const sent = args.map((one) => (Array.isArray(one) ? [...(one as readonly unknown[])] : one));
-    if (method === 'subscribe') return this.subscription(this.cutBatches(method, sent), invoke);
+    if (method === 'subscribe') return this.subscription(sent, invoke);
     if (ITERATED.has(method)) return this.iteration(method, this.cutBatches(method, sent), invoke);
     return this.call(method, () => invoke(sent) as Promise<unknown>);
   }
@@ -147,8 +176,12 @@ class Line {
     if (!this.network.simulation.mayCall(this.engine, method)) return new Promise(() => undefined);
     const cut = this.network.cutOf(this.name);
     if (cut !== undefined) return this.cutOff(cut);
-    const fate = this.fate();
-    return fate === 'at once' ? work() : this.late(fate, method, work);
+    const interrupt = this.network.interruptionAt(this.process.name, this.engine, method);
+    const fate = interrupt === undefined ? this.fate() : 'slow';
+    const { storeMs } = this.network;
+    if (fate === 'at once' && storeMs > 0 && this.engine === 'store')
+      return this.late('slow', method, work, storeMs);
+    return fate === 'at once' ? work() : this.late(fate, method, work, SLOW_MS, interrupt);
   }
 
   private async cutOff({ isRefused }: { readonly isRefused: boolean }): Promise<never> {
@@ -162,6 +195,8 @@ class Line {
     fate: Exclude<Fate, 'at once'>,
     method: string,
     work: () => Promise<Answer>,
+    mostMs: number,
+    interrupt?: () => void,
   ): Promise<Answer> {
     const { simulation, faults } = this.network;
     const { random, process } = this;
@@ -172,7 +207,7 @@ class Line {
       this.network.say(() => `${this.engine}.${method} by ${process.name} is ${fate}`);
     }
     // On the way it belongs to no process: what was sent takes effect although the sender was killed.
-    await this.underWay(random.time(1, 2_000));
+    await this.underWay(random.time(1, mostMs));
     const takesEffect =
       fate === 'slow' ||
       fate === 'lost after it took effect' ||
@@ -182,8 +217,9 @@ class Line {
     const ms =
       fate === 'never answered'
         ? random.between(PATIENCE_MS.most, 3 * PATIENCE_MS.most)
-        : random.time(1, 2_000);
+        : random.time(1, mostMs);
     if (trouble !== undefined) trouble.until = simulation.now + ms;
+    if (interrupt !== undefined) simulation.after(0, undefined, interrupt);
     await this.underWay(ms, process);
     if (answer === undefined || fate !== 'slow') throw this.unavailable();
     if ('error' in answer) throw answer.error;
@@ -210,11 +246,14 @@ class Line {
   }
 
   /** It may be late, and end at any time, with an error or without. */
-  private async *subscription(args: readonly unknown[], open: (args: readonly unknown[]) => unknown) {
+  private async *subscription(sent: readonly unknown[], open: (args: readonly unknown[]) => unknown) {
     const { simulation, faults, weather } = this.network;
     const { random, process } = this;
     if (!simulation.mayCall(this.engine, 'subscribe')) await new Promise(() => undefined);
     if (this.network.cutOf(this.name)?.isRefused === true) throw this.unavailable();
+    // What there is already may arrive bit by bit.
+    const isGradual = random.chance(0.3);
+    const args = isGradual ? [{ ...(sent[0] as object), batchSize: 2 }] : this.cutBatches('subscribe', sent);
     const [options] = args as [{ readonly signal?: AbortSignal }];
     const left = new AbortController();
     const signal =
@@ -228,8 +267,10 @@ class Line {
       for (;;) {
         const next = await Promise.race([batches.next(), ended.promise]);
         if (typeof next === 'object' && next.done === true) return;
+        const { caughtUp = true } = typeof next === 'object' ? (next.value as Partial<EventBatch>) : {};
         // What others have appended arrives here by itself.
-        await simulation.pause(random.chance(0.9) ? 0 : random.time(1, 5_000), process);
+        const isLate = random.chance(isGradual && !caughtUp ? 0.5 : 0.1);
+        await simulation.pause(isLate ? random.time(1, 5_000) : 0, process);
         if (options.signal?.aborted === true) return;
         if (typeof next !== 'object' || this.network.cutOf(this.name) !== undefined) {
           faults['subscription ended'] += 1;

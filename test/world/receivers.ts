@@ -1,5 +1,7 @@
 import { type Attempt, type AttemptResult } from '../../src/delivery/sending/attempt';
 import { type MakeAttempt } from '../../src/delivery/scheduling/dispatcher';
+import { brokenBy } from './checks/broken';
+import { BOUNDED } from './checks/processes';
 import { Random } from './random';
 import { type Process, type ProcessClock, type Say, type Simulation } from './simulation';
 
@@ -24,6 +26,9 @@ export interface Received {
 /** What an attempt may take (ms). */
 const ATTEMPT_MS = 15_000;
 
+/** How often a message is tried at the same time: as it is due, and each time that somebody has asked for it. */
+const MOST_TRIALS = 10;
+
 /** The other ends of all messages: they remember everything. */
 export class Receivers {
   readonly all: Received[] = [];
@@ -32,6 +37,7 @@ export class Receivers {
   private readonly moods = new Map<string, { readonly mood: Mood; readonly until: number }>();
   /** Until when processes cannot send anything. */
   private readonly without = new Map<string, number>();
+  private trials = { now: 0, counts: new Map<string, number>() };
   private readonly random: Random;
 
   constructor(
@@ -69,6 +75,16 @@ export class Receivers {
     return until > this.simulation.now ? mood : 'accepts';
   }
 
+  /** A message cannot be sent, and should not be tried again before some time has passed. */
+  private tried(message: string): void {
+    const { now } = this.simulation;
+    if (this.trials.now !== now) this.trials = { now, counts: new Map() };
+    const count = (this.trials.counts.get(message) ?? 0) + 1;
+    this.trials.counts.set(message, count);
+    if (count > MOST_TRIALS)
+      this.simulation.crash ??= brokenBy(BOUNDED, `${message} is tried ${count} times while no time passes`);
+  }
+
   private attempt(
     process: Process,
     clock: ProcessClock,
@@ -77,8 +93,10 @@ export class Receivers {
   ): Promise<AttemptResult> {
     const { simulation, random } = this;
     const [at, began] = [clock.wall(), clock.monotonic()];
-    if ((this.without.get(process.name) ?? 0) > simulation.now)
+    if ((this.without.get(process.name) ?? 0) > simulation.now) {
+      this.tried(`${process.name} ${id}`);
       return Promise.resolve({ end: 'aborted', error: 'the sender had no resources', at, ms: 0 });
+    }
     const received: Received = {
       ...{ id, url, sequence, process: process.name, isManual: isManual === true, started: simulation.now },
       ...{ ended: undefined, end: undefined, isAccepted: false },

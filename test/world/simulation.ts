@@ -1,6 +1,7 @@
 import crypto from 'node:crypto';
 import { setMaxListeners } from 'node:events';
 import { getHeapStatistics } from 'node:v8';
+import zlib from 'node:zlib';
 import { Clock, SYSTEM_CLOCK, type Timer } from '../../src/runtime/clock';
 import { sliceBy } from '../../src/runtime/concurrency';
 import { brokenBy } from './checks/broken';
@@ -143,8 +144,11 @@ export class ProcessClock extends Clock {
 export function takeOver(simulation: Simulation, seed: string): () => void {
   const chance = new Random(`${seed} chance`);
   const original = { randomUUID: crypto.randomUUID, randomInt: crypto.randomInt };
+  const { gzip, gunzip } = zlib;
   AbortSignal.any = anyOf;
   Object.assign(crypto, { randomUUID: () => chance.uuid(), randomInt: (most: number) => chance.below(most) });
+  // Threads would answer at any time.
+  Object.assign(zlib, { gzip: atOnce(zlib.gzipSync), gunzip: atOnce(zlib.gunzipSync) });
   sliceBy(new ProcessClock(simulation, new Process('the thread', simulation), chance));
   const crash = (error: unknown): void => void (simulation.crash ??= error);
   process.on('uncaughtException', crash).on('unhandledRejection', crash);
@@ -152,8 +156,14 @@ export function takeOver(simulation: Simulation, seed: string): () => void {
     process.off('uncaughtException', crash).off('unhandledRejection', crash);
     sliceBy(SYSTEM_CLOCK);
     Object.assign(crypto, original);
+    Object.assign(zlib, { gzip, gunzip });
   };
 }
+
+const atOnce =
+  (work: (bytes: Buffer) => Buffer) =>
+  (bytes: Buffer, done: (error: null, result: Buffer) => void): void =>
+    done(null, work(bytes));
 
 /** Node.js keeps combined signals for ever that nobody aborts, and with them worlds whose processes are killed. */
 function anyOf(signals: Iterable<AbortSignal>): AbortSignal {

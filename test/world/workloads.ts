@@ -19,6 +19,7 @@ import {
   testReceiver,
 } from './workloads/subscriptions';
 import { move, report } from './workloads/transactions';
+import { askSource } from './workloads/sources';
 import { searchProducts, totalTransactions } from './workloads/searches';
 import { postVoucher, withdrawVoucher } from './workloads/vouchers';
 
@@ -45,6 +46,7 @@ const COMMANDS: readonly Command[] = [
   loadFeed,
   deleteProducts,
   restoreFeed,
+  askSource,
   importCategories,
   mapCategory,
   askList,

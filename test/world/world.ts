@@ -20,6 +20,7 @@ import { Random } from './random';
 import { type Received, Receivers } from './receivers';
 import { EPOCH, Process, ProcessClock, type Say, Simulation, takeOver } from './simulation';
 import { askEverything } from './workloads';
+import { Shops } from './workloads/sources';
 import { enableReceiver } from './workloads/subscriptions';
 import { networkFile } from './workloads/network-file';
 
@@ -66,6 +67,7 @@ export class World {
   readonly network: Network;
   readonly receivers: Receivers;
   readonly clients: Clients;
+  readonly shops: Shops;
   disks: Disks;
   readonly stores: MemoryCollections[];
   /** Streams with events of another program, which nobody can use. */
@@ -102,7 +104,9 @@ export class World {
     this.network = new Network(simulation, seed, say);
     this.receivers = new Receivers(simulation, seed, say);
     this.clients = new Clients(this, () => receivedBy(this));
+    this.shops = new Shops(simulation, seed, this.clients);
     this.shape = shapeOf(this.random);
+    this.network.storeMs = this.random.chance(0.1) ? 200 : 0;
     const wall = (): number => EPOCH + simulation.now;
     const nothing = new MemoryEvents(wall);
     const { log = nothing, deliveries = nothing } = restored ?? {};
@@ -204,7 +208,8 @@ export class World {
     return this.shape.isOneMachine ? this.hosts : [host];
   }
 
-  start(shape: HostShape, late = 0): void {
+  /** Returns the process, unless its machine has to continue first. */
+  start(shape: HostShape, late = 0): Host | undefined {
     // Nothing starts on a machine that is suspended.
     if (this.shape.isOneMachine && this.hosts.some(({ process }) => process.isAsleep)) {
       this.postponed += 1;
@@ -212,14 +217,15 @@ export class World {
         this.postponed -= 1;
         this.start(shape, late);
       });
-      return;
+      return undefined;
     }
     this.started += 1;
     const name = `${this.restored === undefined ? 'p' : 'restored p'}${this.started}`;
     const process = new Process(name, this.simulation);
     process.clockError = this.clockError;
     const host = new Host(process, shape, {
-      ...{ disks: this.disks, network: this.network, receivers: this.receivers, installation: this.seed },
+      ...{ disks: this.disks, network: this.network, receivers: this.receivers, shops: this.shops },
+      installation: this.seed,
       isOneMachine: this.shape.isOneMachine,
       collections: this.stores[shape.store] ?? new MemoryCollections(),
       random: new Random(`${this.seed} ${process.name}`),
@@ -234,6 +240,7 @@ export class World {
         this.simulation.crash ??= error;
       });
     });
+    return host;
   }
 
   kill(host: Host): void {
@@ -273,6 +280,14 @@ export class World {
         process.thaw();
       });
     }
+  }
+
+  /** Something happens to a process in the midst of its work: at one of its next calls. */
+  atCall(host: Host, engine: EngineName, method: string, after: number, happen: () => void): void {
+    const happenIfUp = (): void => {
+      if (this.hosts.includes(host)) happen();
+    };
+    this.network.interrupt(host.name, { engine, method, after, happen: happenIfUp });
   }
 
   /** `isRefused`: their calls fail at once. */
@@ -324,6 +339,7 @@ export class World {
     this.network.weather = CALM;
     this.network.heal();
     this.receivers.cheerUp();
+    this.shops.isCalm = true;
     for (const { process } of [...this.hosts, ...this.stopping]) process.thaw();
     await this.untilSo('all have started', () => (this.postponed > 0 ? resting('one has not') : undefined));
     await this.resume();
@@ -336,7 +352,12 @@ export class World {
     );
     this.say('26 hours pass');
     this.simulation.now += 26 * HOUR;
-    for (const store of this.stores.keys()) this.start({ roles: ROLES, store });
+    // Or read stores were lost meanwhile: several processes find them empty.
+    const isLost = this.random.chance(0.2);
+    for (const [store, collections] of this.stores.entries()) {
+      if (isLost) collections.lose();
+      for (let count = isLost ? 2 : 1; count > 0; count -= 1) this.start({ roles: ROLES, store });
+    }
     await this.untilAtRest('after 26 hours');
     askEverything(this.clients, this.disks, this.random);
     await this.untilAtRest('after the last questions', 500);

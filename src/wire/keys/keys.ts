@@ -177,14 +177,60 @@ export function readKeys<const Table extends KeyTable>(
   target: RequestTarget,
   faults: KeyFaults,
 ): Keys<Table> {
-  const read = Object.entries(table).map(([name, spec]) => [name, readKey(name, spec, target, faults)]);
-  return Object.fromEntries(read) as Keys<Table>;
+  const { absent, specs } = compiled(table);
+  const sent = sentByName(table, target);
+  const read: Record<string, unknown> = { ...absent };
+  // Most keys of a table are not sent.
+  for (const [name, spec] of specs)
+    if (spec.required === true || sent.has(name))
+      read[name] = readKey(name, spec, sent.get(name) ?? [], target, faults);
+  return read as Keys<Table>;
 }
 
-function readKey(name: string, spec: KeySpec, target: RequestTarget, faults: KeyFaults): unknown {
+/** The keys of a table in order, and what is read of a request without any. */
+interface CompiledTable {
+  readonly specs: readonly (readonly [name: string, spec: KeySpec])[];
+  readonly absent: Readonly<Record<string, unknown>>;
+}
+
+const compiledTables = new WeakMap<KeyTable, CompiledTable>();
+
+function compiled(table: KeyTable): CompiledTable {
+  let found = compiledTables.get(table);
+  if (found === undefined) {
+    const specs = Object.entries(table);
+    const absent = specs.map(([name, { multiple }]) => [name, multiple === true ? [] : undefined]);
+    found = { specs, absent: Object.fromEntries(absent) as CompiledTable['absent'] };
+    compiledTables.set(table, found);
+  }
+  return found;
+}
+
+function sentByName(
+  table: KeyTable,
+  { matrix, query }: RequestTarget,
+): ReadonlyMap<string, readonly SentKey[]> {
+  const names = spellingsOf(table);
+  const sent = new Map<string, SentKey[]>();
+  for (const keys of [matrix, query])
+    for (const key of keys) {
+      const name = names.get(key.name);
+      if (name === undefined) continue;
+      const others = sent.get(name);
+      if (others === undefined) sent.set(name, [key]);
+      else others.push(key);
+    }
+  return sent;
+}
+
+function readKey(
+  name: string,
+  spec: KeySpec,
+  sent: readonly SentKey[],
+  target: RequestTarget,
+  faults: KeyFaults,
+): unknown {
   const { type } = spec;
-  const spellings = [name, ...(spec.aliases ?? [])].map((spelling) => spelling.toLowerCase());
-  const sent = [...target.matrix, ...target.query].filter((key) => spellings.includes(key.name));
   const refuse = (problem: KeyProblem, value: string, accepts = type.expectedOf?.(value) ?? type.expected) =>
     faults[problem](`${name}=${value}: expected ${accepts}`);
 

@@ -205,7 +205,7 @@ const lists: Check = {
 
 const copies: Check = {
   promise:
-    'Who follows `X-Next-Since` misses nothing: what did not change since is in the copy as it is (T6, P28, X51).',
+    'Who follows `X-Next-Since` misses nothing: what did not change since is in the copy as it is (T6, P28, X51, X135).',
   verify: (world) => {
     const histories = historiesOf(world);
     const sent = world.clients.of(follow);
@@ -215,9 +215,9 @@ const copies: Check = {
       const copy = brought(copies.get(what.after ?? -1), answer.result);
       copies.set(at, copy);
       const next = /\d{19}/.exec(answer.result.next)?.[0] ?? START;
-      for (const [id, versions] of histories.get(what.of === 'transactions' ? 'transactions' : 'products') ??
-        []) {
-        if (what.of !== 'transactions' && !id.startsWith(`${what.of} `)) continue;
+      const [list, beginning] = typeof what.of === 'number' ? ['products', `${what.of} `] : [what.of, ''];
+      for (const [id, versions] of histories.get(list) ?? []) {
+        if (!id.startsWith(beginning)) continue;
         const may = possible(versions, what.caller.organisationId, next, answeredAt);
         require(may.size > 1 || may.has(copy.get(id)), () =>
           `the copy of ${textOfFollow(what)} at ${answeredAt}, up to ${next}, has ${id} as ${copy.get(id) ?? 'nothing'}, not as ${[...may].join()}`);
@@ -228,11 +228,14 @@ const copies: Check = {
 
 function brought(
   copy: ReadonlyMap<string, string> | undefined,
-  { shown, removed }: Followed,
+  { parts }: Followed,
 ): ReadonlyMap<string, string> {
   const next = new Map(copy);
-  for (const id of removed) next.delete(id);
-  for (const [id, shows] of shown) next.set(id, shows);
+  for (const { isReset, shown, removed } of parts) {
+    if (isReset) next.clear();
+    for (const id of removed) next.delete(id);
+    for (const [id, shows] of shown) next.set(id, shows);
+  }
   return next;
 }
 

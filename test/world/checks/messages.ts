@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import { type SubscriptionContent } from '../../../src/domain/subscriptions/subscription';
 import { EPOCH } from '../simulation';
 import { type Happened, type Sent, textOf } from '../clients';
-import { CALLERS } from '../workloads/network-file';
-import { backfill, redeliverAll } from '../workloads/subscriptions';
+import { CALLERS, PROGRAMS } from '../workloads/network-file';
+import { backfill, redeliverAll, type SubscribedTopic } from '../workloads/subscriptions';
 import { require } from './broken';
 import { type Check, deliveriesOf, historyOf, type Observed, streamOf, subjectOf } from './check';
 
@@ -34,8 +34,9 @@ interface Disabled {
   until: number;
 }
 
-/** A change of a transaction that subscriptions may select. */
+/** What has become of a transaction or voucher: subscriptions may select it. */
 interface Transition {
+  readonly topic: string;
   readonly id: string;
   readonly subject: string;
   readonly sequence: number;
@@ -46,7 +47,7 @@ interface Transition {
   readonly time: number;
 }
 
-/** Message types by events (Document 2). */
+/** Message types by events (Document 2), and changes of vouchers (N18), all of which are shown here. */
 const STATE: Readonly<Record<string, number>> = {
   TransactionTracked: 1,
   TransactionInvalidated: 2,
@@ -57,6 +58,9 @@ const STATE: Readonly<Record<string, number>> = {
   TransactionPausedDeleted: 7,
   TransactionDeleted: 8,
   TransactionPaid: 9,
+  VoucherPublished: 1,
+  VoucherRevised: 2,
+  VoucherWithdrawn: 3,
 };
 
 /** Decisions N15: hashes in base 32. */
@@ -69,6 +73,8 @@ function base32(text: string, bytes: number): string {
     .toString(32)
     .padStart((bytes * 8) / 5, '0');
 }
+
+const [, , PUBLISHER] = CALLERS;
 
 const messageId = (event: string, receiver: string): string => `msg_${base32(`${event} ${receiver}`, 20)}`;
 
@@ -87,8 +93,10 @@ class Model {
   private read = 0;
   readonly active = new Map<
     string,
-    { readonly organisation: number; readonly content: SubscriptionContent }
+    { readonly topic: SubscribedTopic; readonly organisation: number; readonly content: SubscriptionContent }
   >();
+  /** Who sees a voucher, by its stream. */
+  private readonly audiences = new Map<string, ReadonlySet<number>>();
 
   /** Up to now. */
   advance(world: Observed): void {
@@ -101,7 +109,10 @@ class Model {
     const id = subjectOf(event);
     switch (type) {
       case 'SubscriptionCreated':
-        this.active.set(id, { organisation: data.organisationId, content: data.subscription });
+        this.active.set(id, {
+          ...{ topic: data.topic as SubscribedTopic, organisation: data.organisationId },
+          content: data.subscription,
+        });
         return;
       case 'SubscriptionReplaced':
         this.active.set(id, { ...this.active.get(id)!, content: data.subscription });
@@ -138,23 +149,31 @@ class Model {
         return;
       }
       default:
-        if ('transaction' in data) this.entered(event, STATE[type], data);
+        this.entered(event, STATE[type]);
     }
   }
 
-  private entered(
-    { id, stream, revision, time }: Happened,
-    state: number | undefined,
-    { transaction, at }: Extract<Happened, { readonly type: 'TransactionTracked' }>['data'],
-  ): void {
+  private entered(event: Happened, state: number | undefined): void {
     if (state === undefined) return;
+    const { id, stream, revision, time, data } = event;
+    const topic = 'transaction' in data ? 'transactions' : 'vouchers';
     const about = { subject: subjectOf({ stream }), sequence: revision + 1 };
-    const parties = new Set([transaction.advertiserId, transaction.publisherId ?? 0]);
-    this.transitions.push({ id, ...about, state, parties, at: Date.parse(at) - EPOCH, time });
+    const parties = this.partiesOf(event);
+    this.transitions.push({ topic, id, ...about, state, parties, at: Date.parse(data.at) - EPOCH, time });
     for (const party of parties)
-      for (const [subscription, { organisation, content }] of this.active)
-        if (organisation === party && content.filter.stateIds.includes(state))
+      for (const [subscription, { topic: wanted, organisation, content }] of this.active)
+        if (wanted === topic && organisation === party && content.filter.stateIds.includes(state))
           for (const one of receiversOf(subscription, content)) this.add(id, subscription, one, about);
+  }
+
+  private partiesOf({ type, stream, data }: Happened): ReadonlySet<number> {
+    if ('transaction' in data)
+      return new Set([data.transaction.advertiserId, data.transaction.publisherId ?? 0]);
+    if (type === 'VoucherPublished') {
+      const program = PROGRAMS.find(({ programId }) => programId === data.programId);
+      this.audiences.set(stream, new Set([program?.organisationId ?? 0, PUBLISHER.organisationId]));
+    }
+    return this.audiences.get(stream) ?? new Set();
   }
 
   /** A subscription has changed, or what was requested for it. */
@@ -215,8 +234,9 @@ export function disabledIn(world: Observed): readonly Disabled[] {
 
 /** A receiver as its owner names it. */
 export function ownedReceiver(world: Observed, { subscription: id, receiver }: Disabled) {
-  const organisation = modelOf(world).active.get(id)?.organisation;
-  return { id, receiver, caller: CALLERS.find(({ organisationId }) => organisationId === organisation)! };
+  const { organisation, topic = 'transactions' } = modelOf(world).active.get(id) ?? {};
+  const caller = CALLERS.find(({ organisationId }) => organisationId === organisation)!;
+  return { topic, id, receiver, caller };
 }
 
 /** Messages that receivers have got so far. */
@@ -318,12 +338,14 @@ const past: Check = {
       const [min, max] = [one.what.posted.minTime, one.what.posted.maxTime].map(
         (at) => Date.parse(at) - EPOCH,
       );
-      for (const { id, parties, state, at, time } of transitions)
-        if (time < one.sentAt && at >= min! && at <= max! && parties.has(one.what.caller.organisationId))
+      for (const { topic, id, parties, state, at, time } of transitions) {
+        const isOwn = topic === one.what.topic && parties.has(one.what.caller.organisationId);
+        if (isOwn && time < one.sentAt && at >= min! && at <= max!)
           for (const { receiver } of receiversOf(one.what.id, content))
             require(content?.filter.stateIds.includes(state) !== true ||
               all.has(messageId(id, receiver)), () =>
               `${textOf(one)} has made no message of ${id} to ${receiver}`);
+      }
     }
   },
 };

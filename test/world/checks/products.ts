@@ -195,4 +195,24 @@ interface StoredPrices {
   readonly prices: readonly (readonly [price: number, since: number, position: string, currency: string])[];
 }
 
-export const PRODUCTS = [loaded, readModels] as const;
+/** After these the source of a feed is to be fetched. */
+const ASKED: ReadonlySet<string> = new Set(['SourceSet', 'SourceFetchRequested', 'SourceShrinkAccepted']);
+
+const fetched: Check = {
+  promise:
+    'The source of a feed is fetched when it was set, asked for or accepted, and what was fetched is loaded as a whole (P40).',
+  left: (world) => {
+    const last = new Map(historyOf(world).map(({ stream, type }) => [stream, type]));
+    const asked = FEEDS.find(({ id }) => ASKED.has(last.get(`feedsource-${id}`) ?? ''));
+    return asked && `the source of feed ${asked.id} is not fetched`;
+  },
+  verify: (world) => {
+    for (const [feedId, { ended }] of historiesOf(world))
+      for (const { type, data, time } of streamOf(world, `feedsource-${feedId}`))
+        if (type === 'SourceFetched' && data.importId !== undefined)
+          require((ended.get(data.importId)?.time ?? Infinity) <= time, () =>
+            `the source of feed ${feedId} is fetched, but its load ${data.importId ?? ''} has not ended`);
+  },
+};
+
+export const PRODUCTS = [loaded, fetched, readModels] as const;

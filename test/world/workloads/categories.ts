@@ -67,10 +67,14 @@ interface Mapping {
 export const mapCategory: Command<Mapping, Awaited<ReturnType<typeof changeMappings>>> = {
   name: 'map category',
   weight: 2,
-  draw: (random) => ({
-    feed: random.pick(FEEDS),
-    name: random.pick(BRANDS),
+  draw: (random, clients) => ({
+    feed: FEEDS[clients.few(random, FEEDS.length)]!,
+    name: BRANDS[clients.few(random, BRANDS.length)]!,
     categoryId: random.chance(0.3) ? undefined : random.pick(CATEGORY_IDS),
   }),
   run: (api, { feed, name, categoryId }) => api.of(handlers).map(feed.id, name, categoryId),
+  undone: ({ feed, name, categoryId }) => ({
+    command: mapCategory,
+    what: { feed, name, categoryId: categoryId === undefined ? CATEGORY_IDS[0] : undefined },
+  }),
 };

@@ -43,6 +43,7 @@ const posted = (claim: Claim) => ({
 export const fileClaims: Command<{ readonly claims: readonly Claim[] }, { readonly ids: readonly number[] }> =
   {
     name: 'file claims',
+    hasKeys: true,
     weight: 5,
     draw: (random, clients) => ({
       claims: Array.from({ length: random.pick([1, 1, 1, 2, 3]) }, () =>

@@ -22,7 +22,7 @@ import { parseRequestTarget } from '../../../src/wire/keys/request-target';
 import { type Clients, type Command } from '../clients';
 import { type ApiParts, type Disks } from '../host';
 import { CALLERS, FEEDS } from './network-file';
-import { subscriptionParts } from './subscriptions';
+import { SUBSCRIBED_TOPICS, type SubscribedTopic, subscriptionParts } from './subscriptions';
 
 const SETTINGS = {
   vendor: 'affilog',
@@ -60,19 +60,27 @@ export type Shown = readonly (readonly [id: string, shows: string])[];
 export const keysOf = <const Table extends KeyTable>(table: Table, keys: string) =>
   readKeys(table, parseRequestTarget(`/1.0/any;${keys}`), productService.keyFaults);
 
-async function shownIn<Item>(
-  { items }: Pick<FoundList<Item>, 'items'>,
-  show: (item: Item) => Shown[number],
-): Promise<Shown> {
-  const shown: Shown[number][] = [];
-  for await (const batch of items) for (const item of batch) shown.push(show(item));
-  return shown;
+/** A part of a list: what it shows, the cursor of the next part, and the headers of its answer. */
+interface Part {
+  readonly shown: Shown;
+  readonly next: string | undefined;
+  readonly headers: Readonly<Record<string, string>>;
 }
 
-const showTransaction = (one: Awaited<ReturnType<TransactionQueries['one']>>): Shown[number] => [
-  [one.programId, one.eventId, one.orderNumber].join(),
-  [one.messageTypeId, one.orderValue].join(),
-];
+/** Reads a list, or the part of it that keys select. */
+type ReadPart = (queries: Queries, caller: ReturnType<typeof callerOf>, keys: string) => Promise<Part>;
+/** Reads all of a list. */
+type ReadList = (queries: Queries, caller: ReturnType<typeof callerOf>) => Promise<Shown>;
+
+async function partOf<Item>(
+  list: Promise<Pick<FoundList<Item>, 'items' | 'nextCursor' | 'headers'>>,
+  show: (item: Item) => Shown[number],
+): Promise<Part> {
+  const { items, nextCursor, headers = {} } = await list;
+  const shown: Shown[number][] = [];
+  for await (const batch of items) for (const item of batch) shown.push(show(item));
+  return { shown, next: nextCursor, headers };
+}
 
 function showProduct({
   brand,
@@ -84,99 +92,100 @@ function showProduct({
   return [`${feedId} ${sourceProductId}`, [amount, brand, categories[0]?.id].join()] as const;
 }
 
-/** Pages of so many are followed by a cursor. */
+const vouchersOf: ReadPart = ({ vouchers, clock }, caller, keys) =>
+  partOf(vouchers.list(keysOf(voucherKeys, keys), caller, clock.now()), ({ id, title }) => [
+    String(id),
+    title,
+  ]);
+const transactionsOf: ReadPart = ({ transactions }, caller, keys) =>
+  partOf(transactions.list(keysOf(transactionKeys, keys), caller), (one) => [
+    [one.programId, one.eventId, one.orderNumber].join(),
+    [one.messageTypeId, one.orderValue].join(),
+  ]);
+const claimsOf: ReadPart = ({ claims }, caller, keys) =>
+  partOf(claims.list(keysOf(claimKeys, keys), caller), ({ claimId, statusId }) => [
+    String(claimId),
+    String(statusId),
+  ]);
+const productsOf: ReadPart = ({ products }, caller, keys) => {
+  const found = products.search(keysOf(searchKeys, `fid=${feedsOf(caller)}${keys && `;${keys}`}`), caller);
+  return partOf(
+    found.then(({ products: items, ...others }) => ({ ...others, items })),
+    showProduct,
+  );
+};
+const subscriptionsOf =
+  (topic: SubscribedTopic): ReadPart =>
+  ({ subscriptions }, caller) =>
+    partOf(
+      subscriptions.list(TOPICS[topic], caller).then((items) => ({ items })),
+      ({ subscriptionId, receivers }) => [
+        subscriptionId,
+        receivers.map(({ receiverUrl, disabled }) => `${receiverUrl} ${disabled}`).join(),
+      ],
+    );
+const deliveriesOf =
+  (which: Which): ReadPart =>
+  ({ deliveries }, _, keys) =>
+    partOf(deliveries.list(which, keysOf(deliveryKeys, keys)), ({ messageId, state }) => [messageId, state]);
+
+const whole =
+  (read: ReadPart, keys = ''): ReadList =>
+  async (queries, caller) =>
+    (await read(queries, caller, keys)).shown;
+
+/** Results of a page that is followed by a cursor. */
 const PAGE = 3;
 
-async function byCursor(
-  page: (cursor: string) => Promise<{ readonly shown: Shown; readonly next?: string | undefined }>,
-) {
-  const all: Shown[number][] = [];
-  for (let cursor: string | undefined = '*'; cursor !== undefined;) {
-    const { shown, next }: Awaited<ReturnType<typeof page>> = await page(encodeURIComponent(cursor));
-    all.push(...shown);
-    cursor = next;
-  }
-  return all;
-}
-
-const shownClaims = (found: Awaited<ReturnType<ClaimQueries['list']>>) =>
-  shownIn(found, ({ claimId, statusId }) => [String(claimId), String(statusId)]);
+const byCursor =
+  (read: ReadPart): ReadList =>
+  async (queries, caller) => {
+    const all: Shown[number][] = [];
+    for (let cursor: string | undefined = '*'; cursor !== undefined;) {
+      const keys: string = `pageSize=${PAGE};cursor=${encodeURIComponent(cursor)}`;
+      const { shown, next }: Part = await read(queries, caller, keys);
+      all.push(...shown);
+      cursor = next;
+    }
+    return all;
+  };
 
 /** What lists of each subscription of a caller show. */
-async function ofSubscriptions(
-  { subscriptions }: Queries,
-  caller: ReturnType<typeof callerOf>,
-  list: (which: Which) => Promise<Shown>,
-): Promise<Shown> {
-  const topic = TOPICS.transactions;
-  const shown: Shown[number][] = [];
-  const own = await shownIn({ items: await subscriptions.list(topic, caller) }, (one) => [
-    one.subscriptionId,
-    '',
-  ]);
-  for (const [id] of own) shown.push(...(await list({ topic, id, caller })));
-  return shown;
-}
+const ofSubscriptions =
+  (list: (which: Which) => ReadList): ReadList =>
+  async (queries, caller) => {
+    const shown: Shown[number][] = [];
+    for (const topic of SUBSCRIBED_TOPICS)
+      for (const [id] of await whole(subscriptionsOf(topic))(queries, caller))
+        shown.push(...(await list({ topic: TOPICS[topic], id, caller })(queries, caller)));
+    return shown;
+  };
 
 /** All lists, each with everything that a caller may see. */
 const LISTS = {
-  vouchers: ({ vouchers, clock }, caller) =>
-    vouchers
-      .list(keysOf(voucherKeys, ''), caller, clock.now())
-      .then((found) => shownIn(found, ({ id, title }) => [String(id), title])),
-  transactions: ({ transactions }, caller) =>
-    transactions.list(keysOf(transactionKeys, ''), caller).then((found) => shownIn(found, showTransaction)),
-  'transactions by cursor': ({ transactions }, caller) =>
-    byCursor(async (cursor) => {
-      const found = await transactions.list(
-        keysOf(transactionKeys, `pageSize=${PAGE};cursor=${cursor}`),
-        caller,
-      );
-      return { shown: await shownIn(found, showTransaction), next: found.nextCursor };
-    }),
-  claims: ({ claims }, caller) => claims.list(keysOf(claimKeys, ''), caller).then(shownClaims),
-  'claims by name': ({ claims }, caller) =>
-    claims.list(keysOf(claimKeys, 'sortBy=programName'), caller).then(shownClaims),
-  subscriptions: async ({ subscriptions }, caller) =>
-    shownIn({ items: await subscriptions.list(TOPICS.transactions, caller) }, (one) => [
-      one.subscriptionId,
-      one.receivers.map(({ receiverUrl, disabled }) => `${receiverUrl} ${disabled}`).join(),
-    ]),
-  products: async ({ products }, caller) =>
-    shownIn(
-      { items: (await products.search(keysOf(searchKeys, `fid=${feedsOf(caller)}`), caller)).products },
-      showProduct,
-    ),
-  'products by cursor': ({ products }, caller) =>
-    byCursor(async (cursor) => {
-      const keys = keysOf(searchKeys, `fid=${feedsOf(caller)};pageSize=${PAGE};cursor=${cursor}`);
-      const { products: items, nextCursor } = await products.search(keys, caller);
-      return { shown: await shownIn({ items }, showProduct), next: nextCursor };
-    }),
-  deliveries: (all, caller) =>
-    ofSubscriptions(all, caller, async (which) => {
-      const found = await all.deliveries.list(which, keysOf(deliveryKeys, ''));
-      return await shownIn(found, ({ messageId, state }) => [messageId, state]);
-    }),
-  'deliveries by cursor': (all, caller) =>
-    ofSubscriptions(all, caller, (which) =>
-      byCursor(async (cursor) => {
-        const keys = keysOf(deliveryKeys, `pageSize=${PAGE};cursor=${cursor}`);
-        const found = await all.deliveries.list(which, keys);
-        const shown = await shownIn(found, ({ messageId, state }) => [messageId, state]);
-        return { shown, next: found.nextCursor };
-      }),
-    ),
-  receivers: (all, caller) =>
-    ofSubscriptions(all, caller, async (which) =>
-      (await all.deliveries.receivers(which)).map(({ receiverId, attempts, failed, delivered, dead }) => [
-        receiverId,
-        [attempts, failed, delivered, dead].join(),
-      ]),
-    ),
-} satisfies Readonly<
-  Record<string, (queries: Queries, caller: ReturnType<typeof callerOf>) => Promise<Shown>>
->;
+  vouchers: whole(vouchersOf),
+  transactions: whole(transactionsOf),
+  'transactions by cursor': byCursor(transactionsOf),
+  claims: whole(claimsOf),
+  'claims by name': whole(claimsOf, 'sortBy=programName'),
+  subscriptions: async (queries, caller) => {
+    const all: Shown[number][] = [];
+    for (const topic of SUBSCRIBED_TOPICS)
+      all.push(...(await whole(subscriptionsOf(topic))(queries, caller)));
+    return all;
+  },
+  products: whole(productsOf),
+  'products by cursor': byCursor(productsOf),
+  deliveries: ofSubscriptions((which) => whole(deliveriesOf(which))),
+  'deliveries by cursor': ofSubscriptions((which) => byCursor(deliveriesOf(which))),
+  receivers: ofSubscriptions((which) => async ({ deliveries }) => {
+    const receivers = await deliveries.receivers(which);
+    return receivers.map(({ receiverId, attempts, failed, delivered, dead }) => [
+      receiverId,
+      [attempts, failed, delivered, dead].join(),
+    ]);
+  }),
+} satisfies Readonly<Record<string, ReadList>>;
 
 export function feedsOf({ kind, organisationId }: Asker): string {
   return FEEDS.filter((feed) => kind === 'publisher' || feed.organisationId === organisationId)
@@ -244,9 +253,17 @@ async function reach({ readModels }: Queries, from: Position): Promise<void> {
 
 // Copies --------------------------------------------------------------------------------------------------------
 
+/** Lists of which clients keep copies, and the key for the size of a part. */
+const FOLLOWED_LISTS = {
+  transactions: { read: transactionsOf, size: 'pageSize' },
+  vouchers: { read: vouchersOf, size: 'pageSize' },
+  claims: { read: claimsOf, size: 'limit' },
+} as const satisfies Readonly<Record<string, { readonly read: ReadPart; readonly size: string }>>;
+
 /** A copy is brought up to date: `after` is the number of the answer that it stands at, of the same command. */
 export interface Follow {
-  readonly of: 'transactions' | (typeof FEEDS)[number]['id'];
+  /** A list, or the feed that is downloaded. */
+  readonly of: keyof typeof FOLLOWED_LISTS | (typeof FEEDS)[number]['id'];
   readonly caller: Asker;
   readonly after: number | undefined;
   /** The last `X-Next-Since`. */
@@ -254,27 +271,36 @@ export interface Follow {
 }
 
 export interface Followed {
-  readonly shown: Shown;
-  readonly removed: readonly string[];
+  readonly parts: readonly {
+    /** The copy is emptied first. */
+    readonly isReset: boolean;
+    readonly shown: Shown;
+    readonly removed: readonly string[];
+  }[];
   readonly next: string;
 }
 
 export const follow: Command<Follow, Followed> = {
   name: 'follow',
-  weight: 5,
+  weight: 6,
   draw: (random, clients) => {
     const of = random.pick(FOLLOWED);
     return copyOf(of, random.pick(followersOf(of)), clients);
   },
   run: (api, { of, caller, since }) =>
-    of === 'transactions'
-      ? followTransactions(api.of(queries), callerOf(caller), since ?? '*')
-      : download(api.of(queries), of, callerOf(caller), since),
+    typeof of === 'number'
+      ? download(api.of(queries), of, callerOf(caller), since)
+      : followList(api.of(queries), of, callerOf(caller), since ?? '*'),
 };
 
-const FOLLOWED = ['transactions', ...FEEDS.map(({ id }) => id)] as const;
+const FOLLOWED: readonly Follow['of'][] = [
+  ...(['transactions', 'vouchers', 'claims'] as const),
+  ...FEEDS.map(({ id }) => id),
+];
 const followersOf = (of: Follow['of']): readonly Asker[] =>
-  CALLERS.filter((one) => of === 'transactions' || feedsOf(one).split(',').includes(String(of)));
+  typeof of === 'number'
+    ? CALLERS.filter((one) => feedsOf(one).split(',').includes(String(of)))
+    : askersOf(of);
 
 /** The last answer to a caller, from which it continues; the beginning if there is none. */
 function copyOf(of: Follow['of'], caller: Asker, clients: Clients): Follow {
@@ -293,18 +319,21 @@ export function copies(clients: Clients): readonly Follow[] {
 }
 
 /** Until nothing is left. */
-async function followTransactions(
-  { transactions }: Queries,
+async function followList(
+  all: Queries,
+  of: keyof typeof FOLLOWED_LISTS,
   caller: ReturnType<typeof callerOf>,
   since: string,
 ): Promise<Followed> {
-  const all: Shown[number][] = [];
+  const { read, size } = FOLLOWED_LISTS[of];
+  const parts: Followed['parts'][number][] = [];
   for (let next = since; ;) {
-    const found = await transactions.list(keysOf(transactionKeys, `pageSize=${PAGE};since=${next}`), caller);
-    const shown = await shownIn(found, showTransaction);
-    all.push(...shown);
-    next = found.headers?.['X-Next-Since'] ?? '';
-    if (shown.length === 0) return { shown: all, removed: [], next };
+    const { shown, headers } = await read(all, caller, `${size}=${PAGE};since=${next}`);
+    next = headers['X-Next-Since'] ?? '';
+    const removed = headers['X-Removed']?.split(',') ?? [];
+    parts.push({ shown, removed, isReset: headers['X-Since-Reset'] === 'true' });
+    const isOver = shown.length + removed.length === 0 && headers['X-Has-More'] !== 'true';
+    if (isOver) return { parts, next };
   }
 }
 
@@ -328,9 +357,6 @@ async function download(
     readonly products: readonly OutputProduct[];
     readonly removed?: readonly string[];
   };
-  return {
-    shown: products.map(showProduct),
-    removed: removed.map((id) => `${feedId} ${id}`),
-    next: plan.next,
-  };
+  const part = { shown: products.map(showProduct), removed: removed.map((id) => `${feedId} ${id}`) };
+  return { parts: [{ isReset: false, ...part }], next: plan.next };
 }

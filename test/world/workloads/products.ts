@@ -3,43 +3,56 @@ import { loadHistory, undoLoad } from '../../../src/operations/undo-load';
 import { type LoadCommand, ProductCommands } from '../../../src/services/products/commands';
 import { feedLeases, FingerprintCache } from '../../../src/services/products/load/fingerprint-cache';
 import { type Restored } from '../../../src/services/products/load/restore';
+import { type ProductLoader } from '../../../src/services/products/load/load-feed';
 import { Loader, type LoadedFeed, type LoadResult } from '../../../src/services/products/load/loader';
 import { type Posted, type Step } from '../../support/feed-model';
-import { type Command } from '../clients';
+import { type Clients, type Command } from '../clients';
 import { type ApiParts } from '../host';
+import { type Random } from '../random';
 import { BRANDS, POSTED_ID, POSTED_NAME } from './categories';
 import { FEEDS } from './network-file';
 
-const commands = ({ clock, engines, follower, readModels }: ApiParts) => {
-  const { log, leases } = engines;
+/** What loads of a process have in common, by its parts. */
+const made = new WeakMap<ApiParts, { readonly loader: Loader }>();
+
+export function shared(parts: ApiParts): { readonly loader: Loader } {
+  const known = made.get(parts) ?? { loader: loaderOf(parts) };
+  made.set(parts, known);
+  return known;
+}
+
+function loaderOf({ clock, engines: { log, leases }, follower }: ApiParts): Loader {
   const { directory } = follower;
   const fingerprints = new FingerprintCache(clock, log, undefined, {
     feedLock: feedLeases(clock, leases),
     currencyAt: (feedId) => (position) => directory.currencies.ofFeed(feedId, position),
   });
-  const loader = new Loader({
+  return new Loader({
     ...{ clock, log, fingerprints, directory },
     // Bodies are small: nothing is spooled.
     spoolFolder: '/nowhere',
     reached: (position) => follower.reachedInTime(position),
   });
-  const refusals = new FeedRefusals(clock, log);
-  /** `begun` learns the ids of loads, also of those that are not answered. */
-  const load = (command: LoadCommand, begun: (loadId: string) => void): Promise<LoadResult> => {
-    const noting = {
-      open: async (request: Parameters<Loader['open']>[0]) => {
-        const id = await loader.open(request);
-        begun(id);
-        return id;
-      },
-      write: loader.write.bind(loader),
-      finish: loader.finish.bind(loader),
-      abort: loader.abort.bind(loader),
-      remove: loader.remove.bind(loader),
-      close: loader.close.bind(loader),
-    };
-    return new ProductCommands(noting, refusals, follower, readModels).load(command);
+}
+
+type Open = Parameters<Loader['open']>[0];
+
+/** A loader that tells the ids of loads, also of those that are not answered. */
+export function noting(loader: Loader, begun: (loadId: string, request: Open) => void): ProductLoader {
+  const open = async (request: Open): Promise<string> => {
+    const id = await loader.open(request);
+    begun(id, request);
+    return id;
   };
+  return Object.assign(Object.create(loader) as Loader, { open });
+}
+
+const commands = (parts: ApiParts) => {
+  const { clock, engines, follower, readModels } = parts;
+  const { loader } = shared(parts);
+  const refusals = new FeedRefusals(clock, engines.log);
+  const load = (command: LoadCommand, begun: (loadId: string) => void): Promise<LoadResult> =>
+    new ProductCommands(noting(loader, begun), refusals, follower, readModels).load(command);
   /** As an operator does it, in a process of its own. */
   const restore = async (feedId: number, loadId: string): Promise<Restored> => {
     const history = await loadHistory(clock, engines, { feedId, loadId });
@@ -49,7 +62,7 @@ const commands = ({ clock, engines, follower, readModels }: ApiParts) => {
   return { load, products: new ProductCommands(loader, refusals, follower, readModels), restore };
 };
 
-type Feed = (typeof FEEDS)[number];
+export type Feed = (typeof FEEDS)[number];
 type Mode = Extract<Step, { readonly kind: 'post' }>['mode'];
 
 export const IDS = ['a', 'b', 'c', 'd', 'e', 'f'] as const;
@@ -83,22 +96,30 @@ interface Load {
   readonly loads: string[];
 }
 
+export const bodyOf = (posted: readonly Posted[]): Buffer =>
+  Buffer.from(JSON.stringify({ products: posted.map(productOf) }));
+
+/** Up to five products, some as they were before. `number`: no other load has it. */
+export function drawnProducts(random: Random, clients: Clients, number: number): readonly Posted[] {
+  const before = clients.of(loadFeed).flatMap(({ what }) => what.posted);
+  return Array.from({ length: random.below(6) }, (_, at): Posted => {
+    if (before.length > 0 && random.chance(0.3)) return random.pick(before);
+    const brand = random.chance(0.1) ? undefined : random.pick(BRANDS);
+    // No other post has this price.
+    return { id: random.pick(IDS), price: number + (at + 1) / 100, brand };
+  });
+}
+
 export const loadFeed: Command<Load, LoadResult> = {
   name: 'load feed',
   weight: 8,
   draw: (random, clients, number) => {
-    const before = clients.of(loadFeed).flatMap(({ what }) => what.posted);
-    const posted = Array.from({ length: random.below(6) }, (_, at): Posted => {
-      if (before.length > 0 && random.chance(0.3)) return random.pick(before);
-      const brand = random.chance(0.1) ? undefined : random.pick(BRANDS);
-      // No other post has this price.
-      return { id: random.pick(IDS), price: number + (at + 1) / 100, brand };
-    });
+    const posted = drawnProducts(random, clients, number);
     const mode = random.chance(0.3) ? ';mode=replace' : '';
     return { feed: random.pick(FEEDS), mode, posted, loads: [] };
   },
   run: (api, { feed, mode, posted, loads }) => {
-    const body = Buffer.from(JSON.stringify({ products: posted.map(productOf) }));
+    const body = bodyOf(posted);
     const half = Math.floor(body.length / 2);
     const parts = [body.subarray(0, half), body.subarray(half)];
     const chunks = async function* () {

@@ -49,11 +49,18 @@ interface Written {
 
 /** A subscription of a caller. */
 interface Which {
+  readonly topic: SubscribedTopic;
   readonly id: string;
   readonly caller: Caller;
 }
 
-const topic = TOPICS.transactions;
+/** What subscriptions are about here; claims and transactions have all in common. */
+export const SUBSCRIBED_TOPICS = ['transactions', 'vouchers'] as const;
+export type SubscribedTopic = (typeof SUBSCRIBED_TOPICS)[number];
+
+const MOST: SubscribedTopic = 'transactions';
+
+const whichOf = ({ topic, id, caller }: Which) => ({ topic: TOPICS[topic], id, caller });
 
 interface WhichReceiver extends Which {
   readonly receiver: string;
@@ -61,14 +68,21 @@ interface WhichReceiver extends Which {
 
 export const URLS = ['https://a.example/', 'https://b.example/', 'https://c.example/'] as const;
 
-function contentOf(random: Random) {
-  const states = [1, 2, 3, 4, 5, 6, 8].filter(() => random.chance(0.8));
+/** The states that are selected, and a placeholder. */
+const SELECTED = {
+  transactions: { states: [1, 2, 3, 4, 5, 6, 8], placeholder: '${orderNumber}' },
+  vouchers: { states: [1, 2, 3], placeholder: '${voucherId}' },
+} as const;
+
+function contentOf(random: Random, topic: SubscribedTopic) {
+  const { states: all, placeholder } = SELECTED[topic];
+  const states = all.filter(() => random.chance(0.8));
   const urls = URLS.filter(() => random.chance(0.5));
   return {
-    filter: { messageTypeIds: states.length === 0 ? [4] : states },
+    filter: { [TOPICS[topic].states.field]: states.length === 0 ? [all.at(-1)] : states },
     receivers: (urls.length === 0 ? [URLS[0]] : urls).map((url) => ({
       httpMethod: 'GET',
-      receiverUrl: `${url}?o=\${orderNumber}`,
+      receiverUrl: `${url}?o=${placeholder}`,
     })),
     ...(random.chance(0.3) ? { strictOrder: true } : {}),
   };
@@ -85,20 +99,26 @@ function known(random: Random, clients: Clients): Which | undefined {
   const created = clients.done(createSubscription);
   if (created.length === 0) return undefined;
   const { what, result } = random.pick(created);
-  return { id: result.subscriptionId, caller: what.caller };
+  return { topic: what.topic, id: result.subscriptionId, caller: what.caller };
 }
 
-export const createSubscription: Command<{ readonly caller: Caller; readonly posted: Content }, Written> = {
+export const createSubscription: Command<Omit<Which, 'id'> & { readonly posted: Content }, Written> = {
   name: 'create subscription',
-  weight: 1.5,
-  draw: (random, _, number) => ({
-    caller: CALLERS[number] ?? random.pick(CALLERS),
-    posted: contentOf(random),
-  }),
-  run: (api, { caller, posted }) => api.of(commands).ofSubscription.create(topic, posted, caller),
+  hasKeys: true,
+  weight: 2,
+  draw: (random, _, number) => {
+    // The first ones are about what happens most.
+    const [caller, topic] = [CALLERS[number], random.pick(SUBSCRIBED_TOPICS)];
+    const which = caller === undefined ? { caller: random.pick(CALLERS), topic } : { caller, topic: MOST };
+    return { ...which, posted: contentOf(random, which.topic) };
+  },
+  run: (api, { topic, caller, posted }, request) =>
+    api.of(commands).ofSubscription.create(TOPICS[topic], posted, caller, request),
   asksFor: {
-    SubscriptionCreated: ({ caller, posted }, { data }) =>
-      data.organisationId === caller.organisationId && isOf(posted, data.subscription),
+    SubscriptionCreated: ({ topic, caller, posted }, { data }) =>
+      data.topic === topic &&
+      data.organisationId === caller.organisationId &&
+      isOf(posted, data.subscription),
   },
   happensIn: (_, { subscriptionId }) => [`subscription-${subscriptionId}`],
 };
@@ -108,9 +128,9 @@ export const replaceSubscription: Command<Which & { readonly posted: Content }, 
   weight: 3,
   draw: (random, clients) => {
     const which = known(random, clients);
-    return which && { ...which, posted: contentOf(random) };
+    return which && { ...which, posted: contentOf(random, which.topic) };
   },
-  run: (api, { posted, ...which }) => api.of(commands).ofSubscription.replace({ topic, ...which }, posted),
+  run: (api, { posted, ...which }) => api.of(commands).ofSubscription.replace(whichOf(which), posted),
   asksFor: {
     SubscriptionReplaced: ({ id, posted }, { stream, data }) =>
       stream === `subscription-${id}` && isOf(posted, data.subscription),
@@ -126,7 +146,7 @@ export const rotateSecret: Command<Which> = {
   name: 'rotate secret',
   weight: 0.5,
   draw: known,
-  run: (api, which) => api.of(commands).ofSubscription.change({ topic, ...which }, 'rotateSecret'),
+  run: (api, which) => api.of(commands).ofSubscription.change(whichOf(which), 'rotateSecret'),
   asksFor: { SecretRotated: ({ id }, { stream }) => stream === `subscription-${id}` },
   happensIn: ({ id }) => [`subscription-${id}`],
 };
@@ -135,7 +155,7 @@ export const deleteSubscription: Command<Which> = {
   name: 'delete subscription',
   weight: 0.7,
   draw: known,
-  run: (api, which) => api.of(commands).ofSubscription.change({ topic, ...which }, 'delete'),
+  run: (api, which) => api.of(commands).ofSubscription.change(whichOf(which), 'delete'),
   asksFor: { SubscriptionDeleted: ({ id }, { stream }) => stream === `subscription-${id}` },
   happensIn: ({ id }) => [`subscription-${id}`],
   isNew: () => false,
@@ -156,7 +176,7 @@ export const enableReceiver: Command<WhichReceiver> = {
   name: 'enable receiver',
   weight: 0.7,
   draw: knownReceiver,
-  run: (api, { receiver, ...which }) => api.of(commands).ofReceiver.enable({ topic, ...which }, receiver),
+  run: (api, { receiver, ...which }) => api.of(commands).ofReceiver.enable(whichOf(which), receiver),
   asksFor: {
     ReceiverEnabled: ({ id, receiver }, { stream, data }) =>
       stream === `subscription-${id}` && data.receiver === receiver,
@@ -169,7 +189,7 @@ export const testReceiver: Command<WhichReceiver> = {
   draw: knownReceiver,
   run: (api, { receiver, ...which }) => {
     const options = { isGone: () => false };
-    return api.of(commands).ofReceiver.test({ topic, ...which }, receiver, options);
+    return api.of(commands).ofReceiver.test(whichOf(which), receiver, options);
   },
   asksFor: {
     TestRequested: ({ id, receiver }, { stream, data }) =>
@@ -190,10 +210,11 @@ export const redeliver: Command<Which & { readonly message: string }> = {
       .done(createSubscription)
       .find(({ result }) => result.subscriptionId === message?.subscription);
     if (message === undefined || created === undefined) return undefined;
-    return { id: message.subscription, caller: created.what.caller, message: message.id };
+    const { topic, caller } = created.what;
+    return { topic, id: message.subscription, caller, message: message.id };
   },
   run: async (api, { message, ...which }) => {
-    await api.of(commands).ofMessage.redeliver({ topic, ...which }, message);
+    await api.of(commands).ofMessage.redeliver(whichOf(which), message);
   },
   asksFor: {
     RedeliveryRequested: ({ id, message }, { stream, data }) =>
@@ -225,8 +246,7 @@ export const redeliverAll: Command<
     const which = known(random, clients);
     return which && { ...which, posted: { ...ofPeriod(random), state } };
   },
-  run: (api, { posted, ...which }) =>
-    api.of(commands).ofMessage.redeliverAll({ topic, ...which }, { ...posted }),
+  run: (api, { posted, ...which }) => api.of(commands).ofMessage.redeliverAll(whichOf(which), { ...posted }),
   asksFor: { RedeliveryRequested: ({ id }, { stream }) => stream === `deliveryrequests-${id}` },
 };
 
@@ -237,7 +257,7 @@ export const backfill: Command<Which & { readonly posted: Period }, { readonly r
     const which = known(random, clients);
     return which && { ...which, posted: ofPeriod(random) };
   },
-  run: (api, { posted, ...which }) => api.of(commands).ofPast.backfill({ topic, ...which }, { ...posted }),
+  run: (api, { posted, ...which }) => api.of(commands).ofPast.backfill(whichOf(which), { ...posted }),
   asksFor: { MessageRequested: ({ id }, { stream }) => stream === `deliveryrequests-${id}` },
 };
 
@@ -248,7 +268,7 @@ export const cancelRequests: Command<Which & { readonly what: 'cancelRedeliverie
     const which = known(random, clients);
     return which && { ...which, what: random.pick(['cancelRedeliveries', 'cancelBackfills']) };
   },
-  run: (api, { what, ...which }) => api.of(commands).ofSubscription.change({ topic, ...which }, what),
+  run: (api, { what, ...which }) => api.of(commands).ofSubscription.change(whichOf(which), what),
   asksFor: {
     RedeliveriesCancelled: ({ id, what }, { stream }) =>
       what === 'cancelRedeliveries' && stream === `subscription-${id}`,

@@ -24,6 +24,7 @@ interface Recorded {
 
 export const report: Command<Report, Recorded> = {
   name: 'report',
+  hasKeys: true,
   weight: 10,
   draw: (random) => ({
     ...random.pick(PROGRAMS),

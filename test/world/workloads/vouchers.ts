@@ -18,23 +18,25 @@ interface Voucher {
 
 export const postVoucher: Command<Voucher, { readonly id: number }> = {
   name: 'post voucher',
+  hasKeys: true,
   weight: 6,
   draw: (random, clients, number) => ({
     ...GERMAN[clients.few(random, GERMAN.length)]!,
     title: `Voucher ${number}`,
     ...(random.chance(0.8) ? { sourceId: `s${clients.few(random, 8)}` } : {}),
   }),
-  run: async (api, { organisationId, ...voucher }) => {
+  run: async (api, { organisationId, ...voucher }, request) => {
     const texts = { voucherTypeId: 4, shortDescription: 's', description: 'd' };
     const dates = { startDate: EPOCH, endDate: EPOCH + 90 * 86_400_000 };
     const posted = { ...voucher, ...texts, ...dates };
-    return await api.of(commands).post(posted, organisationId);
+    return await api.of(commands).post(posted, organisationId, { requestId: request?.id });
   },
   asksFor: {
     VoucherPublished: ({ title }, { data }) => data.voucher.title === title,
     VoucherRevised: ({ title }, { data }) => data.voucher.title === title,
   },
   happensIn: (_, { id }) => [`voucher-${id}`],
+  undone: ({ organisationId }, { id }) => ({ command: withdrawVoucher, what: { id, organisationId } }),
 };
 
 export const withdrawVoucher: Command<{ readonly id: number; readonly organisationId: number }> = {
