@@ -1,5 +1,6 @@
 import { DownloadFailed, type Downloads } from '../../../src/delivery/sending/download';
 import { productFaults } from '../../../src/domain/products/feed';
+import { BodyBudgets } from '../../../src/http/posted-body';
 import { SourceFetcher } from '../../../src/services/products/source-fetcher';
 import { FeedSources, type SourceVerb } from '../../../src/services/products/sources';
 import { type Posted } from '../../support/feed-model';
@@ -60,7 +61,7 @@ export class Shops {
     };
     return new SourceFetcher({
       ...{ clock, log, store, leases, follower, book, report, loader: known, downloads: { get } },
-      most: 1_000_000,
+      ...{ most: 1_000_000, budgets: new BodyBudgets({ memory: 100_000_000, space: 100_000_000 }) },
     });
   }
 }
