@@ -53,6 +53,8 @@ import { LeaseTable } from './memory-leases';
 const BATCH = 1_000;
 /** Answers of no more documents have no limit of bodies. */
 const FEW = 100;
+/** When queries see what was written, unless it is refreshed before (ms). */
+const REFRESH_MS = 1_000;
 
 interface Row extends Document {
   readonly version: Position;
@@ -66,19 +68,21 @@ class Table {
   state: Generation['state'] = 'building';
   isFinished = false;
   checkpoint = START;
-  /** Its rows are those of a copy too. */
+  /** Its rows are those of a copy too, or those that queries see. */
   private isShared = false;
+  private visible: { readonly rows: Table['rows']; readonly at: number } | undefined;
 
   constructor(
     readonly spec: CollectionSpec,
     readonly number: number,
+    private readonly refreshedBy: (() => number) | undefined,
   ) {
     this.declaration = new Declaration(spec);
   }
 
   copy(): Table {
     this.isShared = true;
-    return Object.assign(Object.create(Table.prototype) as Table, this);
+    return Object.assign(Object.create(Table.prototype) as Table, this, { visible: undefined });
   }
 
   get generation(): Generation {
@@ -104,9 +108,22 @@ class Table {
     if (checkpoint !== undefined && checkpoint > this.checkpoint) this.checkpoint = checkpoint;
   }
 
+  refresh(): void {
+    if (this.refreshedBy === undefined) return;
+    this.visible = { rows: this.rows, at: this.refreshedBy() };
+    this.isShared = true;
+  }
+
+  /** What queries see. */
+  get shown(): Table['rows'] {
+    if (this.refreshedBy === undefined) return this.rows;
+    if (this.visible === undefined || this.refreshedBy() - this.visible.at >= REFRESH_MS) this.refresh();
+    return this.visible?.rows ?? this.rows;
+  }
+
   matching(filter: Filter): readonly Row[] {
     this.checkFields(filter);
-    return [...this.rows.values()].filter((row) => meets(row, filter));
+    return [...this.shown.values()].filter((row) => meets(row, filter));
   }
 
   private checkFields(filter: Filter): void {
@@ -128,8 +145,14 @@ export class MemoryCollections {
   writes = 0;
   private synced: readonly Table[] = [];
 
-  /** `syncEvery`: after how many writes everything is flushed to the disk. */
-  constructor(private readonly syncEvery = Infinity) {}
+  /**
+   * `syncEvery`: after how many writes everything is flushed to the disk. `refreshedBy`: by this clock (ms) queries see
+   * what is written later only, as those of a server, or after a refresh.
+   */
+  constructor(
+    private readonly syncEvery = Infinity,
+    readonly refreshedBy?: () => number,
+  ) {}
 
   /** Call it after each write. */
   wrote(): void {
@@ -202,8 +225,8 @@ export class MemoryStore extends ReadStore {
   }
 
   async create(spec: CollectionSpec): Promise<Generation> {
-    const { tables } = this.open();
-    const table = new Table(spec, (this.collections.numbers += 1));
+    const { tables, refreshedBy } = this.open();
+    const table = new Table(spec, (this.collections.numbers += 1), refreshedBy);
     tables.push(table);
     return table.generation;
   }
@@ -257,7 +280,7 @@ export class MemoryStore extends ReadStore {
   }
 
   async refresh(target: Target): Promise<void> {
-    this.open().table(target);
+    this.open().table(target).refresh();
   }
 
   async get(target: Target, ids: readonly string[], options: QueryOptions = {}): Promise<readonly Found[]> {
@@ -436,7 +459,7 @@ export class MemoryStore extends ReadStore {
     if (!table.isFinished) throw new Error(`${table.spec.name} ${table.number} is not finished`);
     if (signal !== undefined) {
       const { seen } = this.collections;
-      seen.set(signal, [...(seen.get(signal) ?? []), [...table.rows.values()]]);
+      seen.set(signal, [...(seen.get(signal) ?? []), [...table.shown.values()]]);
     }
     return table;
   }

@@ -111,9 +111,10 @@ export class World {
     const nothing = new MemoryEvents(wall);
     const { log = nothing, deliveries = nothing } = restored ?? {};
     this.disks = { log: log.copy(wall), deliveries: deliveries.copy(wall), leases: new LeaseTable() };
+    const refreshedBy = this.random.chance(0.4) ? () => simulation.now : undefined;
     const isFlushed = !this.plan.some(({ name }) => name === 'power fails');
     this.stores = [...new Set(this.shape.hosts.map(({ store }) => store))].map(
-      () => new MemoryCollections(isFlushed ? Infinity : 16),
+      () => new MemoryCollections(isFlushed ? Infinity : 16, refreshedBy),
     );
   }
 
