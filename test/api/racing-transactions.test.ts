@@ -1,20 +1,9 @@
-import { AutomationRunner } from '../../src/processes/automation-runner';
-import { transactionAutomations } from '../../src/processes/automations';
-import { TestClock } from '../support/clock';
-import { cases, FULL_SIZE } from '../support/size';
+import { cases } from '../support/size';
 import { eventsOfTransaction } from '../support/transactions';
-import {
-  CONVERSION_NETWORK,
-  CONVERSION_TOKENS,
-  PATH,
-  reportOf,
-  type Result,
-  transactionWorld,
-} from './transaction-network';
-import { NOW } from './voucher-network';
+import { CONVERSION_TOKENS, PATH, type Result, transactionWorld } from './transaction-network';
 
 const world = transactionWorld();
-const { create, move, get, reportAll } = world;
+const { create, move, get } = world;
 
 const typesOf = async (id: string) =>
   (await eventsOfTransaction(world.app.engines.log, id)).map(({ type }) => type.replace('Transaction', ''));
@@ -74,49 +63,4 @@ describe('requests that race for one transaction, in two processes (decisions T5
     expect(outcomes.filter((outcome) => outcome === 'moved')).toHaveLength(1);
     expect(await typesOf(transactionId)).toEqual(['Tracked', 'BecamePending', 'PendingApproved']);
   });
-});
-
-it('reports that race with a program that is paused and activated, and with the automation, end up Pending once (decisions T3, T4)', async () => {
-  const { app } = world;
-  const { log, store, leases } = app.engines;
-  const [program] = CONVERSION_NETWORK.programs;
-  const become = (status: string) => app.import({ programs: [{ ...program, status }] });
-  const clock = new TestClock(
-    () => NOW,
-    () => NOW,
-  );
-  const failures: unknown[] = [];
-  const runner = new AutomationRunner(
-    { log, store, leases, follower: app.follower },
-    transactionAutomations,
-    {
-      ...{ owner: 'race', clock },
-      report: (failure) => failures.push(failure),
-    },
-  );
-  const automate = async () => {
-    await app.settled();
-    for (const automation of transactionAutomations) while (await runner.turn(automation));
-  };
-  const ids: string[] = [];
-  for (let round = 0; round < (FULL_SIZE ? 12 : 4); round += 1) {
-    const reports = (part: string) =>
-      Array.from({ length: 25 }, (_, at) => reportOf(`RACE-${round}-${part}-${at}`));
-    const answers = await Promise.all([
-      reportAll(reports('a')),
-      become(round % 2 === 0 ? 'paused' : 'active'),
-      reportAll(reports('b')),
-      automate(),
-    ]);
-    for (const answer of [answers[0], answers[2]])
-      ids.push(...answer.json<readonly Result[]>().map(({ transactionId }) => transactionId));
-  }
-  await become('active');
-  await automate();
-  const journeys = new Set((await Promise.all(ids.map(typesOf))).map(String));
-  for (const journey of journeys)
-    expect(['Tracked,BecamePending', 'Tracked,Paused,BecamePending']).toContain(journey);
-  expect(journeys.size).toBe(2);
-  expect(failures).toEqual([]);
-  await runner.stop();
 });

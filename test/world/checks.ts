@@ -11,7 +11,6 @@ import { PROCESSES } from './checks/processes';
 import { OPERATORS } from './checks/operators';
 import { PRODUCTS } from './checks/products';
 import { READ_MODELS } from './checks/read-models';
-import { SUBSCRIPTIONS } from './checks/subscriptions';
 import { TRANSACTIONS } from './checks/transactions';
 
 /** What the system promises, by what it is about: `docs/promises.md`. */
@@ -23,7 +22,6 @@ export const PROMISES: Readonly<Record<string, readonly Check[]>> = {
   Queries: QUERIES,
   Operators: OPERATORS,
   Memory: MEMORY,
-  Subscriptions: SUBSCRIPTIONS,
   Messages: MESSAGES,
   Attempts: ATTEMPTS,
   'Read models': READ_MODELS,

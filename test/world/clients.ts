@@ -80,8 +80,6 @@ export type Done<What extends object, Result> = Sent<What, Result> & { readonly 
 /** How long a client waits for an answer (ms), and how often it sends a command. */
 const PATIENCE_MS = 20_000;
 const TRIES = 5;
-/** How often requests have keys that may have them (a share). */
-const KEYED = 0.5;
 /** How often somebody wants undone what can be (a share). */
 const UNDONE = 0.5;
 
@@ -93,6 +91,8 @@ export class Clients {
   readonly sent: Sent[] = [];
   /** Of how many things they speak, as a share: of few, they compete for them. */
   private readonly variety: number;
+  /** How many requests have keys, of those that may have them (a share). */
+  private readonly keyed: number;
 
   constructor(
     private readonly world: {
@@ -104,7 +104,8 @@ export class Clients {
     /** Messages that receivers have got so far, with their subscriptions. */
     readonly received: () => readonly { readonly id: string; readonly subscription: string }[],
   ) {
-    this.variety = new Random(`${world.seed} clients`).pick([0, 0.3, 1]);
+    const random = new Random(`${world.seed} clients`);
+    [this.variety, this.keyed] = [random.pick([0, 0.3, 1]), random.pick([0, 0.5, 1, 1])];
   }
 
   /** The number of one of some things, from 0: in some worlds always of the same few. */
@@ -130,7 +131,7 @@ export class Clients {
 
   /** Sends a command to some process, again if it is not answered. */
   ask(command: Command, what: object, random: Random): void {
-    const key = command.hasKeys === true && random.chance(KEYED) ? `key-${this.sent.length}` : undefined;
+    const key = command.hasKeys === true && random.chance(this.keyed) ? `key-${this.sent.length}` : undefined;
     const sent: Sent = {
       ...{ command, what, key, sentAt: this.world.simulation.now, answeredAt: Infinity },
       ...{ times: 0, answer: { is: 'unknown' } },

@@ -208,4 +208,23 @@ module.exports = [
     from: '      this.refusal = refusal;',
     to: '      this.refusal = undefined;',
   },
+  {
+    name: 'a query that sees only what was there when its read model was refreshed last',
+    file: 'src/projector/wait.ts',
+    from: '    await Promise.all(this.targets.map((target) => this.store.refresh(target)));\n',
+    to: '',
+  },
+  {
+    name: 'a repeated request that does not look for what it has created before',
+    file: 'src/services/subscriptions/commands.ts',
+    from: 'request?.mayHaveRun === true ? await this.createdBy(request, command) : undefined',
+    to: 'undefined as CreatedSubscription | undefined',
+  },
+  {
+    name: 'a source that was asked for again while it was fetched',
+    isAboutProgress: true,
+    file: 'src/services/products/source-fetcher.ts',
+    from: '    return source.isAsked || (',
+    to: '    return (',
+  },
 ];

@@ -8,14 +8,12 @@ import { decideParked, operate } from './workloads/operators';
 import { deleteProducts, loadFeed, restoreFeed } from './workloads/products';
 import {
   backfill,
-  cancelRequests,
+  CHANGES,
   createSubscription,
   enableReceiver,
   redeliverAll,
-  deleteSubscription,
   redeliver,
   replaceSubscription,
-  rotateSecret,
   testReceiver,
 } from './workloads/subscriptions';
 import { move, report } from './workloads/transactions';
@@ -34,15 +32,13 @@ const COMMANDS: readonly Command[] = [
   withdrawClaim,
   ruleOnClaim,
   createSubscription,
+  ...CHANGES,
   replaceSubscription,
-  rotateSecret,
   testReceiver,
   enableReceiver,
   redeliver,
   redeliverAll,
   backfill,
-  cancelRequests,
-  deleteSubscription,
   loadFeed,
   deleteProducts,
   restoreFeed,

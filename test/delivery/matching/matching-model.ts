@@ -158,7 +158,7 @@ export function receiverId(subscription: string, url: string): string {
   return base32(JSON.stringify([subscription, 'GET', url]), 10);
 }
 
-function messageId(event: string, receiver: string): string {
+export function messageId(event: string, receiver: string): string {
   return `msg_${base32(`${event} ${receiver}`, 20)}`;
 }
 

@@ -202,50 +202,7 @@ describe('Of one key (ADR 11)', () => {
       await process.release('k', former.id, AT);
       expect((await process.execute('k', write('three'), AT)).id).toBe(present.id);
     }));
-
-  it('whatever races, dies and is removed, one aggregate is left, and the next writer has it', () =>
-    withLog(async (log) => {
-      let run = 0;
-      const actor = fc.record({
-        what: fc.constantFrom('write', 'remove'),
-        lives: fc.nat(5),
-        delays: fc.array(fc.nat(3), { maxLength: 6 }),
-      });
-      const law = fc.asyncProperty(fc.array(actor, { minLength: 2, maxLength: 6 }), async (actors) => {
-        run += 1;
-        const key = `run ${run}`;
-        const before = await log.head();
-        const first = await processOn(log).execute(key, write('first'), AT);
-        const acts = actors.map(async ({ what, lives, delays }, at) => {
-          const own = killedAfter(delayed(log, delays), lives);
-          const process = processOn(own);
-          if (what === 'write') await process.execute(key, write(`${at}`), AT);
-          else await remove(own, process, key, first.id);
-        });
-        for (const act of await Promise.allSettled(acts))
-          if (act.status === 'rejected') expect(act.reason).toBeInstanceOf(EngineUnavailable);
-        const last = await processOn(log).execute(key, write('last'), AT);
-        const streams = new Set<string>();
-        for await (const { events } of log.readAll({ after: before, prefixes: ['note-'] }))
-          for (const { stream } of events) streams.add(stream.slice('note-'.length));
-        const left = [];
-        for (const id of streams) if ((await load(log, notes, id)).state !== null) left.push(Number(id));
-        expect(left).toEqual([last.id]);
-      });
-      await fc.assert(law, { numRuns: 60 });
-    }));
 });
-
-/** A log whose appends are delayed by so many rounds of the event loop, one after the other. */
-function delayed(log: EventLog, delays: readonly number[]): EventLog {
-  const rounds = delays.values();
-  return overrideLog(log, {
-    append: async (stream, expected, events) => {
-      for (let round = rounds.next().value ?? 0; round > 0; round -= 1) await SYSTEM_CLOCK.yield();
-      return log.append(stream, expected, events);
-    },
-  });
-}
 
 describe('A key that is made of the id (decisions V15)', () => {
   it('gives each aggregate its own, and no id whose key another has', () =>

@@ -2,6 +2,8 @@ import { type ClaimContent } from '../../../src/domain/claims/claim';
 import { type Clients, type Happened, type Sent, textOf } from '../clients';
 import { fileClaims, reviseClaim } from '../workloads/claims';
 import { CLAIMED } from '../workloads/network-file';
+import { createSubscription } from '../workloads/subscriptions';
+import { postVoucher } from '../workloads/vouchers';
 import { require } from './broken';
 import { type Check, happenedIn } from './check';
 
@@ -91,6 +93,27 @@ function isBySystem(event: Happened, before: readonly Happened[], claims: Readon
   }
 }
 
+const once: Check = {
+  promise:
+    'A post with an `Idempotency-Key` creates one subscription, or voucher without a `sourceId`, however often it is sent (A22); without a key, no more than it was sent.',
+  verify: (world) => {
+    const [events, { clients }] = [happenedIn(world), world];
+    const mostOf = ({ key, times }: Pick<Sent, 'key' | 'times'>): number => (key === undefined ? times : 1);
+    const subscriptions = [...events.keys()].filter((stream) => stream.startsWith('subscription-')).length;
+    const most = clients.of(createSubscription).reduce((sum, one) => sum + mostOf(one), 0);
+    require(subscriptions <= most, () => `${subscriptions} subscriptions of ${most} posts`);
+    const published = [...events.values()].flatMap(([first]) =>
+      first?.type === 'VoucherPublished' ? first.data.voucher.title : [],
+    );
+    for (const one of clients.of(postVoucher)) {
+      // Once one with a sourceId is withdrawn, a repeated post is of a new one (V15).
+      if (one.what.sourceId !== undefined) continue;
+      const vouchers = published.filter((title) => title === one.what.title).length;
+      require(vouchers <= mostOf(one), () => `${textOf(one)}: ${vouchers} vouchers`);
+    }
+  },
+};
+
 /** Events after which there is nothing more of their streams. */
 const LAST: readonly Happened['type'][] = ['VoucherWithdrawn', 'ClaimWithdrawn', 'SubscriptionDeleted'];
 
@@ -142,4 +165,4 @@ const keys: Check = {
 
 const inOrder = (a: Happened, b: Happened): number => (a.position < b.position ? -1 : 1);
 
-export const COMMANDS = [acknowledged, asked, ended, keys] as const;
+export const COMMANDS = [acknowledged, asked, once, ended, keys] as const;

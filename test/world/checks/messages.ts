@@ -1,5 +1,5 @@
-import { createHash } from 'node:crypto';
 import { type SubscriptionContent } from '../../../src/domain/subscriptions/subscription';
+import { messageId, receiverId } from '../../delivery/matching/matching-model';
 import { EPOCH } from '../simulation';
 import { type Happened, type Sent, textOf } from '../clients';
 import { CALLERS, PROGRAMS } from '../workloads/network-file';
@@ -63,24 +63,11 @@ const STATE: Readonly<Record<string, number>> = {
   VoucherWithdrawn: 3,
 };
 
-/** Decisions N15: hashes in base 32. */
-function base32(text: string, bytes: number): string {
-  const hex = createHash('sha256')
-    .update(text)
-    .digest('hex')
-    .slice(0, 2 * bytes);
-  return BigInt(`0x${hex}`)
-    .toString(32)
-    .padStart((bytes * 8) / 5, '0');
-}
-
 const [, , PUBLISHER] = CALLERS;
-
-const messageId = (event: string, receiver: string): string => `msg_${base32(`${event} ${receiver}`, 20)}`;
 
 function receiversOf(subscription: string, content: SubscriptionContent | undefined) {
   return (content?.receivers ?? []).map((one) => ({
-    receiver: one.id ?? base32(JSON.stringify([subscription, one.httpMethod, one.receiverUrl]), 10),
+    receiver: one.id ?? receiverId(subscription, one.receiverUrl),
     url: one.receiverUrl.split('?')[0] ?? '',
   }));
 }

@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
+import { type RecordedEvent } from '../../../src/kernel/event';
 import { receiversOf } from '../../../src/domain/subscriptions/receiver-id';
 import { Secrets, type SubscriptionContent } from '../../../src/domain/subscriptions/subscription';
 import { TOPICS } from '../../../src/domain/topics';
@@ -132,34 +133,35 @@ export const replaceSubscription: Command<Which & { readonly posted: Content }, 
   },
   run: (api, { posted, ...which }) => api.of(commands).ofSubscription.replace(whichOf(which), posted),
   asksFor: {
-    SubscriptionReplaced: ({ id, posted }, { stream, data }) =>
-      stream === `subscription-${id}` && isOf(posted, data.subscription),
+    SubscriptionReplaced: (what, event) => isOfIt(what, event) && isOf(what.posted, event.data.subscription),
     // One that changes nothing.
-    SubscriptionCreated: ({ id, posted }, { stream, data }) =>
-      stream === `subscription-${id}` && isOf(posted, data.subscription),
+    SubscriptionCreated: (what, event) => isOfIt(what, event) && isOf(what.posted, event.data.subscription),
   },
   happensIn: ({ id }) => [`subscription-${id}`],
   isNew: () => false,
 };
 
-export const rotateSecret: Command<Which> = {
-  name: 'rotate secret',
-  weight: 0.5,
-  draw: known,
-  run: (api, which) => api.of(commands).ofSubscription.change(whichOf(which), 'rotateSecret'),
-  asksFor: { SecretRotated: ({ id }, { stream }) => stream === `subscription-${id}` },
-  happensIn: ({ id }) => [`subscription-${id}`],
-};
+type Change = 'rotateSecret' | 'delete' | 'cancelRedeliveries' | 'cancelBackfills';
 
-export const deleteSubscription: Command<Which> = {
-  name: 'delete subscription',
-  weight: 0.7,
-  draw: known,
-  run: (api, which) => api.of(commands).ofSubscription.change(whichOf(which), 'delete'),
-  asksFor: { SubscriptionDeleted: ({ id }, { stream }) => stream === `subscription-${id}` },
+/** A change of a subscription without a body. */
+const changeOf = (what: Change, weight: number, asksFor: Command<Which>['asksFor']): Command<Which> => ({
+  ...{ name: what, weight, draw: known, asksFor: asksFor ?? {} },
+  run: (api, which) => api.of(commands).ofSubscription.change(whichOf(which), what),
   happensIn: ({ id }) => [`subscription-${id}`],
-  isNew: () => false,
-};
+  isNew: () => what !== 'delete',
+});
+
+const isOfIt = ({ id }: Which, { stream }: Pick<RecordedEvent, 'stream'>): boolean =>
+  stream === `subscription-${id}`;
+const isRequestOfIt = ({ id }: Which, { stream }: Pick<RecordedEvent, 'stream'>): boolean =>
+  stream === `deliveryrequests-${id}`;
+
+export const CHANGES: readonly Command<Which>[] = [
+  changeOf('rotateSecret', 0.5, { SecretRotated: isOfIt }),
+  changeOf('delete', 0.7, { SubscriptionDeleted: isOfIt }),
+  changeOf('cancelRedeliveries', 0.3, { RedeliveriesCancelled: isOfIt }),
+  changeOf('cancelBackfills', 0.3, { BackfillsCancelled: isOfIt }),
+];
 
 function knownReceiver(random: Random, clients: Clients): WhichReceiver | undefined {
   const which = known(random, clients);
@@ -178,8 +180,7 @@ export const enableReceiver: Command<WhichReceiver> = {
   draw: knownReceiver,
   run: (api, { receiver, ...which }) => api.of(commands).ofReceiver.enable(whichOf(which), receiver),
   asksFor: {
-    ReceiverEnabled: ({ id, receiver }, { stream, data }) =>
-      stream === `subscription-${id}` && data.receiver === receiver,
+    ReceiverEnabled: (what, event) => isOfIt(what, event) && event.data.receiver === what.receiver,
   },
 };
 
@@ -192,8 +193,7 @@ export const testReceiver: Command<WhichReceiver> = {
     return api.of(commands).ofReceiver.test(whichOf(which), receiver, options);
   },
   asksFor: {
-    TestRequested: ({ id, receiver }, { stream, data }) =>
-      stream === `deliveryrequests-${id}` && data.receiver === receiver,
+    TestRequested: (what, event) => isRequestOfIt(what, event) && event.data.receiver === what.receiver,
   },
   happensIn: ({ id }) => [`deliveryrequests-${id}`],
   // Or somebody else waits for the same message.
@@ -217,8 +217,7 @@ export const redeliver: Command<Which & { readonly message: string }> = {
     await api.of(commands).ofMessage.redeliver(whichOf(which), message);
   },
   asksFor: {
-    RedeliveryRequested: ({ id, message }, { stream, data }) =>
-      stream === `deliveryrequests-${id}` && data.message === message,
+    RedeliveryRequested: (what, event) => isRequestOfIt(what, event) && event.data.message === what.message,
   },
   happensIn: ({ id }) => [`deliveryrequests-${id}`],
   isNew: () => false,
@@ -247,7 +246,7 @@ export const redeliverAll: Command<
     return which && { ...which, posted: { ...ofPeriod(random), state } };
   },
   run: (api, { posted, ...which }) => api.of(commands).ofMessage.redeliverAll(whichOf(which), { ...posted }),
-  asksFor: { RedeliveryRequested: ({ id }, { stream }) => stream === `deliveryrequests-${id}` },
+  asksFor: { RedeliveryRequested: isRequestOfIt },
 };
 
 export const backfill: Command<Which & { readonly posted: Period }, { readonly requested: number }> = {
@@ -258,22 +257,5 @@ export const backfill: Command<Which & { readonly posted: Period }, { readonly r
     return which && { ...which, posted: ofPeriod(random) };
   },
   run: (api, { posted, ...which }) => api.of(commands).ofPast.backfill(whichOf(which), { ...posted }),
-  asksFor: { MessageRequested: ({ id }, { stream }) => stream === `deliveryrequests-${id}` },
-};
-
-export const cancelRequests: Command<Which & { readonly what: 'cancelRedeliveries' | 'cancelBackfills' }> = {
-  name: 'cancel requests',
-  weight: 0.5,
-  draw: (random, clients) => {
-    const which = known(random, clients);
-    return which && { ...which, what: random.pick(['cancelRedeliveries', 'cancelBackfills']) };
-  },
-  run: (api, { what, ...which }) => api.of(commands).ofSubscription.change(whichOf(which), what),
-  asksFor: {
-    RedeliveriesCancelled: ({ id, what }, { stream }) =>
-      what === 'cancelRedeliveries' && stream === `subscription-${id}`,
-    BackfillsCancelled: ({ id, what }, { stream }) =>
-      what === 'cancelBackfills' && stream === `subscription-${id}`,
-  },
-  happensIn: ({ id }) => [`subscription-${id}`],
+  asksFor: { MessageRequested: isRequestOfIt },
 };
