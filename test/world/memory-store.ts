@@ -70,7 +70,7 @@ class Table {
   checkpoint = START;
   /** Its rows are those of a copy too, or those that queries see. */
   private isShared = false;
-  private visible: { readonly rows: Table['rows']; readonly at: number } | undefined;
+  private visible: (Pick<Table, 'rows' | 'checkpoint'> & { readonly at: number }) | undefined;
 
   constructor(
     readonly spec: CollectionSpec,
@@ -108,9 +108,11 @@ class Table {
     if (checkpoint !== undefined && checkpoint > this.checkpoint) this.checkpoint = checkpoint;
   }
 
-  refresh(): void {
+  /** No more than has to be. */
+  refresh(upTo?: Position): void {
     if (this.refreshedBy === undefined) return;
-    this.visible = { rows: this.rows, at: this.refreshedBy() };
+    if (upTo !== undefined && (this.visible?.checkpoint ?? '') >= upTo) return;
+    this.visible = { rows: this.rows, checkpoint: this.checkpoint, at: this.refreshedBy() };
     this.isShared = true;
   }
 
@@ -279,8 +281,8 @@ export class MemoryStore extends ReadStore {
     return this.open().table(target).checkpoint;
   }
 
-  async refresh(target: Target): Promise<void> {
-    this.open().table(target).refresh();
+  async refresh(target: Target, upTo?: Position): Promise<void> {
+    this.open().table(target).refresh(upTo);
   }
 
   async get(target: Target, ids: readonly string[], options: QueryOptions = {}): Promise<readonly Found[]> {

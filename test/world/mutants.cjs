@@ -211,7 +211,7 @@ module.exports = [
   {
     name: 'a query that sees only what was there when its read model was refreshed last',
     file: 'src/projector/wait.ts',
-    from: '    await Promise.all(this.targets.map((target) => this.store.refresh(target)));\n',
+    from: '    await Promise.all(this.targets.map((target) => this.store.refresh(target, upTo)));\n',
     to: '',
   },
   {
