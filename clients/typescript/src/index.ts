@@ -13,6 +13,7 @@ export { type Claim, type PostedVoucher, type Transaction, type Voucher } from '
 export {
   type ClaimMessage,
   type ClaimSubscription,
+  type ProductMessage,
   type Subscription,
   type TransactionMessage,
   type VoucherMessage,

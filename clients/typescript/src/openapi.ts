@@ -1606,6 +1606,320 @@ export interface paths {
         readonly patch?: never;
         readonly trace?: never;
     };
+    readonly "/1.0/products/subscriptions": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /**
+         * List subscriptions
+         * @description All subscriptions of the caller, oldest first.
+         *
+         *     For tokens of advertisers and publishers, system PRODUCTS.
+         */
+        readonly get: operations["listProductSubscriptions"];
+        readonly put?: never;
+        /**
+         * Create a subscription
+         * @description A message is sent to each receiver when a product enters one of the states. Everything that is wrong with the subscription is reported at once. A body has at most 1 MiB; all settings together have at most 128 KiB as JSON.
+         *
+         *     For tokens of advertisers and publishers, system PRODUCTS.
+         */
+        readonly post: operations["createProductSubscription"];
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/1.0/products/subscriptions/{id}": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /**
+         * Get a subscription
+         * @description For tokens of advertisers and publishers, system PRODUCTS.
+         */
+        readonly get: operations["getProductSubscription"];
+        /**
+         * Replace a subscription
+         * @description Replaces all settings: send every field, not only those that change. A receiver whose id is sent is continued, and what waits for it is rendered again; without ids those that are equal, else the only one that differs. Receivers that the system has disabled are enabled. A body has at most 1 MiB; all settings together have at most 128 KiB as JSON, or as much as those that they replace.
+         *
+         *     For tokens of advertisers and publishers, system PRODUCTS.
+         */
+        readonly put: operations["replaceProductSubscription"];
+        readonly post?: never;
+        /**
+         * Delete a subscription
+         * @description Messages that are not delivered yet are cancelled, each when it would be sent next.
+         *
+         *     For tokens of advertisers and publishers, system PRODUCTS.
+         */
+        readonly delete: operations["deleteProductSubscription"];
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/1.0/products/subscriptions/{id}/secret": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /**
+         * Get the secret of a subscription
+         * @description Messages are signed with it, as Standard Webhooks describes, and with each secret that was replaced less than 24 hours ago.
+         *
+         *     For tokens of advertisers and publishers, system PRODUCTS.
+         */
+        readonly get: operations["getProductSubscriptionSecret"];
+        readonly put?: never;
+        readonly post?: never;
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/1.0/products/subscriptions/{id}/secret/rotations": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly get?: never;
+        readonly put?: never;
+        /**
+         * Replace the secret of a subscription
+         * @description Messages are signed with the replaced secret too for 24 hours, even if the new one is replaced meanwhile. A secret can be replaced five times within 24 hours.
+         *
+         *     For tokens of advertisers and publishers, system PRODUCTS.
+         */
+        readonly post: operations["rotateProductSubscriptionSecret"];
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/1.0/products/subscriptions/{id}/receivers/{receiverId}/enable": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly get?: never;
+        readonly put?: never;
+        /**
+         * Enable a receiver that the system has disabled, or that rests
+         * @description Messages that were held are sent. A receiver that rests is tried at once with one message: the one that would be tried next. Does nothing for any other receiver.
+         *
+         *     For tokens of advertisers and publishers, system PRODUCTS.
+         */
+        readonly post: operations["enableProductSubscriptionReceiver"];
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/1.0/products/subscriptions/{id}/receivers/{receiverId}/test": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly get?: never;
+        readonly put?: never;
+        /**
+         * Send a test message to a receiver
+         * @description A message with example values, marked by the header webhook-test, is sent at once, before what waits, and even if the receiver rests. The answer is its outcome, whatever that is. The body may be absent.
+         *
+         *     For tokens of advertisers and publishers, system PRODUCTS.
+         */
+        readonly post: operations["testProductSubscriptionReceiver"];
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/1.0/products/subscriptions/{id}/receivers": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /**
+         * List the receivers of a subscription
+         * @description With their state, and how deliveries to them go.
+         *
+         *     For tokens of advertisers and publishers, system PRODUCTS.
+         */
+        readonly get: operations["listProductSubscriptionReceivers"];
+        readonly put?: never;
+        readonly post?: never;
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/1.0/products/subscriptions/{id}/deliveries": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /**
+         * List the messages of a subscription
+         * @description Newest first, as long as they are kept.
+         *
+         *     For tokens of advertisers and publishers, system PRODUCTS.
+         */
+        readonly get: operations["listProductSubscriptionDeliveries"];
+        readonly put?: never;
+        readonly post?: never;
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/1.0/products/subscriptions/{id}/deliveries/{messageId}": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /**
+         * Get a message
+         * @description With the exact request and its last attempts.
+         *
+         *     For tokens of advertisers and publishers, system PRODUCTS.
+         */
+        readonly get: operations["getProductSubscriptionDelivery"];
+        readonly put?: never;
+        readonly post?: never;
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/1.0/products/subscriptions/{id}/deliveries/{messageId}/redeliver": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly get?: never;
+        readonly put?: never;
+        /**
+         * Send a message again
+         * @description With the same id and bytes: one attempt, in addition to the schedule, at once even if the receiver rests: nextAttempt, absent if the receiver is disabled. Until it is attempted, further requests ask for nothing new; redeliveryRequested is the time of the first one.
+         *
+         *     For tokens of advertisers and publishers, system PRODUCTS.
+         */
+        readonly post: operations["redeliverProductSubscriptionMessage"];
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/1.0/products/subscriptions/{id}/redeliveries": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly get?: never;
+        readonly put?: never;
+        /**
+         * Send all dead letters, or other messages, of a period again
+         * @description At most 10,000 at a time, oldest first, without those that are asked for already; the answer has how many are left, and a cursor for these. With dryRun nothing is sent.
+         *
+         *     For tokens of advertisers and publishers, system PRODUCTS.
+         */
+        readonly post: operations["redeliverProductSubscriptionDeadLetters"];
+        /**
+         * Cancel redeliveries
+         * @description All that were asked for and are not attempted yet. One in flight is completed.
+         *
+         *     For tokens of advertisers and publishers, system PRODUCTS.
+         */
+        readonly delete: operations["cancelProductSubscriptionRedeliveries"];
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/1.0/products/subscriptions/{id}/explain/{productId}": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /**
+         * Explain why messages about a product were sent, or not
+         * @description For each transition of the product, what the subscription made of it, and the state of its messages.
+         *
+         *     For tokens of advertisers and publishers, system PRODUCTS.
+         */
+        readonly get: operations["explainProductSubscription"];
+        readonly put?: never;
+        readonly post?: never;
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/1.0/products/subscriptions/{id}/backfills": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly get?: never;
+        readonly put?: never;
+        /**
+         * Make the messages of transitions of the past
+         * @description Of each transition of a product between two times that the subscription selects now, and did not when it happened. At most as long ago as messages are kept. An answer with a cursor has looked at a part of the period: post again with it.
+         *
+         *     For tokens of advertisers and publishers, system PRODUCTS.
+         */
+        readonly post: operations["backfillProductSubscription"];
+        /**
+         * Cancel backfills
+         * @description All their messages that are not delivered yet, each when it would be sent next.
+         *
+         *     For tokens of advertisers and publishers, system PRODUCTS.
+         */
+        readonly delete: operations["cancelProductSubscriptionBackfills"];
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
 }
 export interface webhooks {
     readonly transactionMessage: {
@@ -1662,6 +1976,26 @@ export interface webhooks {
          * @description The request that a receiver of a subscription (`POST /1.0/vouchers/subscriptions`) gets. Its body is the receiver’s `receiverBody`, in which `${name}` stands for an attribute: without quotes around it for its value as JSON, null if there is none, and within quotes for its text. Here it has each attribute under its own name. A receiver with GET gets the attributes in its URL.
          */
         readonly post: operations["voucherMessage"];
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly productMessage: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly get?: never;
+        readonly put?: never;
+        /**
+         * A product has entered a state
+         * @description The request that a receiver of a subscription (`POST /1.0/products/subscriptions`) gets. Its body is the receiver’s `receiverBody`, in which `${name}` stands for an attribute: without quotes around it for its value as JSON, null if there is none, and within quotes for its text. Here it has each attribute under its own name. A receiver with GET gets the attributes in its URL.
+         */
+        readonly post: operations["productMessage"];
         readonly delete?: never;
         readonly options?: never;
         readonly head?: never;
@@ -4297,6 +4631,273 @@ export interface components {
             readonly messages: readonly components["schemas"]["ExplainedMessage"][];
         };
         readonly VoucherExplanation: readonly components["schemas"]["VoucherExplainedTransition"][];
+        readonly ProductSubscription: {
+            /** @description Id of the subscription */
+            readonly subscriptionId: string;
+            /** @description Name */
+            readonly subscriptionName?: string;
+            /** @description What to be notified of */
+            readonly filter: components["schemas"]["ProductSubscriptionFilter"];
+            /** @description Where messages are sent */
+            readonly receivers: readonly components["schemas"]["ProductSubscriptionReceiver"][];
+            /** @description Converts order value, commissions and media cost. Without an exchange rate, messages that show amounts but no `${currencyId}` wait for one; others are sent unconverted */
+            readonly currencyConversion?: components["schemas"]["ProductSubscriptionCurrencyConversion"];
+            /** @description An attribute of your own */
+            readonly customAttribute?: components["schemas"]["SubscriptionCustomAttribute"];
+            /** @description Makes no messages */
+            readonly disabled: boolean;
+            /** @description A message waits until the one before of its product is delivered or a dead letter */
+            readonly strictOrder?: boolean;
+            /**
+             * Format: int64
+             * @description The only site that messages are about: it was created with a token for one site
+             */
+            readonly siteId?: number;
+        };
+        readonly ProductSubscriptionFilter: {
+            /** @description Programs of feeds; all if absent */
+            readonly programIds?: readonly number[];
+            /** @description Sites that can see the feed; all if absent */
+            readonly siteIds?: readonly number[];
+            /** @description Feeds; all if absent */
+            readonly feedIds?: readonly number[];
+            /** @description Platform categories of products, with all below them; all if absent */
+            readonly tdCategoryIds?: readonly number[];
+            /** @description Words of which name and brand of a product have all of one value; all if absent */
+            readonly keywords?: readonly string[];
+            /**
+             * Format: int64
+             * @description Prices that fell by this much at least, in per cent of the price before; all if absent
+             */
+            readonly minFallPercent?: number;
+            /** @description States of a product to be notified of */
+            readonly changeTypeIds: readonly number[];
+        };
+        readonly ProductSubscriptionReceiver: {
+            /**
+             * @description HTTP method of the requests
+             * @enum {string}
+             */
+            readonly httpMethod: "GET" | "POST";
+            /** @description URL of the requests; for GET with attributes as ${name} in path, query or fragment */
+            readonly receiverUrl: string;
+            /** @description Body of the requests with attributes as ${name}; for POST only, and required there */
+            readonly receiverBody?: string;
+            /**
+             * @description Format of the body; for POST only, and required there
+             * @enum {string}
+             */
+            readonly receiverFormat?: "JSON" | "XML" | "custom";
+            /** @description Sends nothing */
+            readonly disabled: boolean;
+            /** @description Id of the receiver, in each answer. In a PUT: continues this receiver, with what waits for it. Ignored in a POST */
+            readonly receiverId?: string;
+        };
+        readonly ProductSubscriptionCurrencyConversion: {
+            /** @description ISO 4217 code of the currency */
+            readonly to: string;
+        };
+        readonly ProductSubscriptions: readonly components["schemas"]["ProductSubscription"][];
+        readonly PostedProductSubscription: {
+            /** @description Name (at most 255 characters) */
+            readonly subscriptionName?: string;
+            /** @description What to be notified of */
+            readonly filter: components["schemas"]["PostedProductSubscriptionFilter"];
+            /** @description Where messages are sent */
+            readonly receivers: readonly components["schemas"]["PostedProductSubscriptionReceiver"][];
+            /** @description Converts order value, commissions and media cost. Without an exchange rate, messages that show amounts but no `${currencyId}` wait for one; others are sent unconverted */
+            readonly currencyConversion?: components["schemas"]["PostedProductSubscriptionCurrencyConversion"];
+            /** @description An attribute of your own */
+            readonly customAttribute?: components["schemas"]["PostedSubscriptionCustomAttribute"];
+            /** @description Makes no messages */
+            readonly disabled?: boolean;
+            /** @description A message waits until the one before of its product is delivered or a dead letter */
+            readonly strictOrder?: boolean;
+        };
+        readonly PostedProductSubscriptionFilter: {
+            /** @description Programs of feeds; all if absent */
+            readonly programIds?: readonly number[];
+            /** @description Sites that can see the feed; all if absent */
+            readonly siteIds?: readonly number[];
+            /** @description Feeds; all if absent */
+            readonly feedIds?: readonly number[];
+            /** @description Platform categories of products, with all below them; all if absent */
+            readonly tdCategoryIds?: readonly number[];
+            /** @description Words of which name and brand of a product have all of one value; all if absent */
+            readonly keywords?: readonly string[];
+            /**
+             * Format: int64
+             * @description Prices that fell by this much at least, in per cent of the price before; all if absent
+             */
+            readonly minFallPercent?: number;
+            /** @description States of a product to be notified of */
+            readonly changeTypeIds: readonly number[];
+        };
+        readonly PostedProductSubscriptionReceiver: {
+            /**
+             * @description HTTP method of the requests
+             * @enum {string}
+             */
+            readonly httpMethod: "GET" | "POST";
+            /** @description URL of the requests; for GET with attributes as ${name} in path, query or fragment */
+            readonly receiverUrl: string;
+            /** @description Body of the requests with attributes as ${name}; for POST only, and required there, 65536 bytes of UTF-8 at most */
+            readonly receiverBody?: string;
+            /** @description Format of the body; for POST only, and required there: JSON, XML, custom */
+            readonly receiverFormat?: string;
+            /** @description Sends nothing */
+            readonly disabled?: boolean;
+            /** @description Id of the receiver, in each answer. In a PUT: continues this receiver, with what waits for it. Ignored in a POST */
+            readonly receiverId?: string;
+        };
+        readonly PostedProductSubscriptionCurrencyConversion: {
+            /** @description ISO 4217 code of the currency */
+            readonly to: string;
+        };
+        readonly TestedProductSubscription: {
+            /**
+             * Format: int64
+             * @description State of the example; by default the first one of the filter: 1 Price fell, 2 Back in stock, 3 Feed changed
+             */
+            readonly changeTypeId?: number;
+        };
+        readonly ProductDelivery: {
+            /** @description Id of the message: header webhook-id */
+            readonly messageId: string;
+            /** @description Id of the receiver */
+            readonly receiverId: string;
+            /** @description Id of what the message is about */
+            readonly productId: string;
+            /**
+             * Format: int64
+             * @description State that this has entered
+             */
+            readonly changeTypeId: number;
+            /** @description Order of the messages with one such id */
+            readonly sequenceNumber: string;
+            /**
+             * Format: date-time
+             * @description When this entered the state
+             */
+            readonly time: string;
+            /**
+             * @description State of the message
+             * @enum {string}
+             */
+            readonly state: "due" | "retrying" | "held" | "delivered" | "dead" | "cancelled";
+            /**
+             * Format: date-time
+             * @description Time of the last outcome
+             */
+            readonly changed?: string;
+            /**
+             * Format: int64
+             * @description Number of attempts, redeliveries included
+             */
+            readonly attempts: number;
+            /**
+             * Format: int64
+             * @description HTTP status of the last attempt
+             */
+            readonly lastStatus?: number;
+            /** @description Why the last attempt failed, or why there is none */
+            readonly lastError?: string;
+            /**
+             * Format: date-time
+             * @description When it is attempted next, unless at once: by the schedule, since somebody asked for it, or after the rest of the receiver
+             */
+            readonly nextAttempt?: string;
+            /**
+             * Format: date-time
+             * @description Since when it is to be sent once more
+             */
+            readonly redeliveryRequested?: string;
+            /** @description A test message with example values */
+            readonly test: boolean;
+        };
+        readonly ProductDeliveries: readonly components["schemas"]["ProductDelivery"][];
+        readonly ProductDeliveryDetails: {
+            /** @description Id of the message: header webhook-id */
+            readonly messageId: string;
+            /** @description Id of the receiver */
+            readonly receiverId: string;
+            /** @description Id of what the message is about */
+            readonly productId: string;
+            /**
+             * Format: int64
+             * @description State that this has entered
+             */
+            readonly changeTypeId: number;
+            /** @description Order of the messages with one such id */
+            readonly sequenceNumber: string;
+            /**
+             * Format: date-time
+             * @description When this entered the state
+             */
+            readonly time: string;
+            /**
+             * @description State of the message
+             * @enum {string}
+             */
+            readonly state: "due" | "retrying" | "held" | "delivered" | "dead" | "cancelled";
+            /**
+             * Format: date-time
+             * @description Time of the last outcome
+             */
+            readonly changed?: string;
+            /**
+             * Format: int64
+             * @description Number of attempts, redeliveries included
+             */
+            readonly attempts: number;
+            /**
+             * Format: int64
+             * @description HTTP status of the last attempt
+             */
+            readonly lastStatus?: number;
+            /** @description Why the last attempt failed, or why there is none */
+            readonly lastError?: string;
+            /**
+             * Format: date-time
+             * @description When it is attempted next, unless at once: by the schedule, since somebody asked for it, or after the rest of the receiver
+             */
+            readonly nextAttempt?: string;
+            /**
+             * Format: date-time
+             * @description Since when it is to be sent once more
+             */
+            readonly redeliveryRequested?: string;
+            /** @description A test message with example values */
+            readonly test: boolean;
+            /** @description What is sent; absent if it cannot be sent, or is no longer kept */
+            readonly request?: components["schemas"]["DeliveryRequest"];
+            /** @description The last 20 attempts, oldest first */
+            readonly lastAttempts: readonly components["schemas"]["DeliveryAttempt"][];
+        };
+        readonly ProductExplainedTransition: {
+            /** @description Number of the event */
+            readonly sequenceNumber: string;
+            /**
+             * Format: date-time
+             * @description When the state was entered
+             */
+            readonly time: string;
+            /**
+             * Format: int64
+             * @description State that was entered
+             */
+            readonly changeTypeId: number;
+            /**
+             * @description What the subscription made of it at that time
+             * @enum {string}
+             */
+            readonly result: "matched" | "excluded" | "disabled" | "createdLater";
+            /** @description Why no messages were made */
+            readonly reason?: string;
+            /** @description By receivers */
+            readonly messages: readonly components["schemas"]["ExplainedMessage"][];
+        };
+        readonly ProductExplanation: readonly components["schemas"]["ProductExplainedTransition"][];
     };
     responses: {
         /**
@@ -5006,6 +5607,142 @@ export interface components {
          *     - `503` (503): What was written up to this position cannot be read yet
          */
         readonly VoucherSubscriptionErrorsOther: {
+            headers: {
+                /** @description For each code the page that explains it, with rel="help" */
+                readonly Link?: string;
+                /** @description Of 405: allowed methods */
+                readonly Allow?: string;
+                /** @description Of 429 and 503: seconds to wait before repeating the request */
+                readonly "Retry-After"?: string;
+                readonly [name: string]: unknown;
+            };
+            content: {
+                readonly "application/json": components["schemas"]["ErrorList"];
+            };
+        };
+        /**
+         * @description The request was refused, or a part of it. The answer is an error list. Its codes:
+         *
+         *     - `1`: Missing token
+         *     - `CON_250`: Request has no receiver
+         *     - `CON_260`: Receiver has no request method
+         *     - `CON_270`: Invalid syntax in receiverUrl
+         *     - `CON_280`: Unsupported protocol in receiverUrl
+         *     - `CON_290`: Invalid syntax in receiverBody
+         *     - `CON_310`: Request syntactically incorrect
+         *     - `CON_320`: receiverFormat missing for POST
+         *     - `CON_330`: User type not supported
+         *     - `CON_350`: Incorrect content in a named field
+         *     - `CON_360`: Content type not supported
+         *     - `CON_370`: GET receiver contains receiverBody
+         *     - `CON_380`: GET receiver contains receiverFormat
+         *     - `CON_390`: receiverFormat value not supported
+         *     - `CON_400`: Currency not supported
+         *     - `CON_410`: No message type ID selected
+         *     - `CON_420`: Advertiser may not subscribe to message type 9
+         *     - `CON_430`: No access to data for the site id
+         *     - `CON_440`: Attribute name not accepted
+         *     - `400`: The request is not valid HTTP
+         */
+        readonly ProductSubscriptionErrors400: {
+            headers: {
+                /** @description For each code the page that explains it, with rel="help" */
+                readonly Link?: string;
+                /** @description Of a partly refused post: position of the write in the log */
+                readonly "X-Log-Position"?: string;
+                readonly [name: string]: unknown;
+            };
+            content: {
+                readonly "application/json": components["schemas"]["ErrorList"];
+            };
+        };
+        /**
+         * @description The request was refused, or a part of it. The answer is an error list. Its codes:
+         *
+         *     - `2`: Invalid token
+         *     - `CON_200`: Subscription not related to the subscriber
+         *     - `CON_230`: No access to data for the program
+         *     - `CON_240`: No access to data for the event
+         */
+        readonly ProductSubscriptionErrors403: {
+            headers: {
+                /** @description For each code the page that explains it, with rel="help" */
+                readonly Link?: string;
+                /** @description Of a partly refused post: position of the write in the log */
+                readonly "X-Log-Position"?: string;
+                readonly [name: string]: unknown;
+            };
+            content: {
+                readonly "application/json": components["schemas"]["ErrorList"];
+            };
+        };
+        /**
+         * @description The request was refused, or a part of it. The answer is an error list. Its codes:
+         *
+         *     - `3`: Invalid API version
+         *     - `4`: Invalid module version
+         *     - `6`: Missing version
+         *     - `7`: Missing module
+         *     - `CON_210`: Subscription does not exist
+         *     - `CON_220`: Program does not exist or is not active
+         *     - `CON_500`: Transaction does not exist
+         *     - `CON_530`: Subscription has no such receiver
+         *     - `CON_540`: Subscription has no such message
+         *     - `404`: URL does not exist
+         */
+        readonly ProductSubscriptionErrors404: {
+            headers: {
+                /** @description For each code the page that explains it, with rel="help" */
+                readonly Link?: string;
+                /** @description Of a partly refused post: position of the write in the log */
+                readonly "X-Log-Position"?: string;
+                readonly [name: string]: unknown;
+            };
+            content: {
+                readonly "application/json": components["schemas"]["ErrorList"];
+            };
+        };
+        /**
+         * @description The request was refused, or a part of it. The answer is an error list. Its codes:
+         *
+         *     - `CON_510`: Transaction was reported with other content
+         *     - `CON_520`: Transaction cannot make this transition in its state
+         *     - `CON_550`: legacyTransactionId names several transactions
+         *     - `409`: A request with this Idempotency-Key is in progress: repeat it later
+         */
+        readonly ProductSubscriptionErrors409: {
+            headers: {
+                /** @description For each code the page that explains it, with rel="help" */
+                readonly Link?: string;
+                /** @description Of a partly refused post: position of the write in the log */
+                readonly "X-Log-Position"?: string;
+                readonly [name: string]: unknown;
+            };
+            content: {
+                readonly "application/json": components["schemas"]["ErrorList"];
+            };
+        };
+        /**
+         * @description An error of HTTP, or of the server, which it is harmless to repeat. The answer is an error list. Its codes, with their status:
+         *
+         *     - `5` (500): Service not responding
+         *     - `CON_300` (405): HTTP method not supported for the request
+         *     - `CON_340` (500): Unknown server-side error
+         *     - `405` (405): Invalid HTTP method
+         *     - `406` (406): Requested content type not acceptable
+         *     - `408` (408): The body arrives too slowly
+         *     - `413` (413): The body is too large
+         *     - `415` (415): Sent content type not supported
+         *     - `417` (417): Expectation failed
+         *     - `422` (422): The Idempotency-Key was used for another request within 24 hours: expected a new key for each new request
+         *     - `429` (429): Request quota exceeded
+         *     - `431` (431): The headers are too large
+         *     - `500` (500): Service down
+         *     - `503` (503): Too many requests are waiting to be answered
+         *     - `503` (503): Too many bodies are being received
+         *     - `503` (503): What was written up to this position cannot be read yet
+         */
+        readonly ProductSubscriptionErrorsOther: {
             headers: {
                 /** @description For each code the page that explains it, with rel="help" */
                 readonly Link?: string;
@@ -8699,6 +9436,696 @@ export interface operations {
             readonly default: components["responses"]["VoucherSubscriptionErrorsOther"];
         };
     };
+    readonly listProductSubscriptions: {
+        readonly parameters: {
+            readonly query?: {
+                /** @description Adds line breaks. */
+                readonly pretty?: components["parameters"]["pretty"];
+                /** @description Name of a function. The answer is a script then, `application/javascript`, which calls it with the JSON result, the status and a message. */
+                readonly jsonp?: components["parameters"]["jsonp"];
+            };
+            readonly header?: {
+                /** @description Answers when the write of this X-Log-Position can be read, or 503 after two seconds. */
+                readonly "X-Min-Position"?: components["parameters"]["minPosition"];
+            };
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description The result. */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["ProductSubscriptions"];
+                };
+            };
+            readonly 400: components["responses"]["ProductSubscriptionErrors400"];
+            readonly 403: components["responses"]["ProductSubscriptionErrors403"];
+            readonly 404: components["responses"]["ProductSubscriptionErrors404"];
+            readonly default: components["responses"]["ProductSubscriptionErrorsOther"];
+        };
+    };
+    readonly createProductSubscription: {
+        readonly parameters: {
+            readonly query?: {
+                /** @description Adds line breaks. */
+                readonly pretty?: components["parameters"]["pretty"];
+            };
+            readonly header?: {
+                /** @description A new key for each new request, best a UUID: the same request with the same key is executed once, and answered alike for 24 hours. 409 while it is in progress, 422 for another request with this key. */
+                readonly "Idempotency-Key"?: components["parameters"]["idempotencyKey"];
+            };
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly requestBody: {
+            readonly content: {
+                readonly "application/json": components["schemas"]["PostedProductSubscription"];
+            };
+        };
+        readonly responses: {
+            /** @description Success. */
+            readonly 201: {
+                headers: {
+                    /** @description Position of the write in the log: wait for it by X-Min-Position */
+                    readonly "X-Log-Position"?: string;
+                    /** @description Posted fields that are unknown: the first 20 */
+                    readonly "X-Ignored-Fields"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["ProductSubscription"];
+                };
+            };
+            readonly 400: components["responses"]["ProductSubscriptionErrors400"];
+            readonly 403: components["responses"]["ProductSubscriptionErrors403"];
+            readonly 404: components["responses"]["ProductSubscriptionErrors404"];
+            readonly 409: components["responses"]["ProductSubscriptionErrors409"];
+            readonly default: components["responses"]["ProductSubscriptionErrorsOther"];
+        };
+    };
+    readonly getProductSubscription: {
+        readonly parameters: {
+            readonly query?: {
+                /** @description Adds line breaks. */
+                readonly pretty?: components["parameters"]["pretty"];
+                /** @description Name of a function. The answer is a script then, `application/javascript`, which calls it with the JSON result, the status and a message. */
+                readonly jsonp?: components["parameters"]["jsonp"];
+            };
+            readonly header?: {
+                /** @description Answers when the write of this X-Log-Position can be read, or 503 after two seconds. */
+                readonly "X-Min-Position"?: components["parameters"]["minPosition"];
+            };
+            readonly path: {
+                /** @description Id of the subscription. */
+                readonly id: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description The result. */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["ProductSubscription"];
+                };
+            };
+            readonly 400: components["responses"]["ProductSubscriptionErrors400"];
+            readonly 403: components["responses"]["ProductSubscriptionErrors403"];
+            readonly 404: components["responses"]["ProductSubscriptionErrors404"];
+            readonly default: components["responses"]["ProductSubscriptionErrorsOther"];
+        };
+    };
+    readonly replaceProductSubscription: {
+        readonly parameters: {
+            readonly query?: {
+                /** @description Adds line breaks. */
+                readonly pretty?: components["parameters"]["pretty"];
+            };
+            readonly header?: never;
+            readonly path: {
+                /** @description Id of the subscription. */
+                readonly id: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody: {
+            readonly content: {
+                readonly "application/json": components["schemas"]["PostedProductSubscription"];
+            };
+        };
+        readonly responses: {
+            /** @description Success. */
+            readonly 200: {
+                headers: {
+                    /** @description Position of the write in the log: wait for it by X-Min-Position */
+                    readonly "X-Log-Position"?: string;
+                    /** @description Posted fields that are unknown: the first 20 */
+                    readonly "X-Ignored-Fields"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["ProductSubscription"];
+                };
+            };
+            readonly 400: components["responses"]["ProductSubscriptionErrors400"];
+            readonly 403: components["responses"]["ProductSubscriptionErrors403"];
+            readonly 404: components["responses"]["ProductSubscriptionErrors404"];
+            readonly 409: components["responses"]["ProductSubscriptionErrors409"];
+            readonly default: components["responses"]["ProductSubscriptionErrorsOther"];
+        };
+    };
+    readonly deleteProductSubscription: {
+        readonly parameters: {
+            readonly query?: {
+                /** @description Adds line breaks. */
+                readonly pretty?: components["parameters"]["pretty"];
+            };
+            readonly header?: never;
+            readonly path: {
+                /** @description Id of the subscription. */
+                readonly id: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description Success. */
+            readonly 200: {
+                headers: {
+                    /** @description Position of the write in the log: wait for it by X-Min-Position */
+                    readonly "X-Log-Position"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content?: never;
+            };
+            readonly 400: components["responses"]["ProductSubscriptionErrors400"];
+            readonly 403: components["responses"]["ProductSubscriptionErrors403"];
+            readonly 404: components["responses"]["ProductSubscriptionErrors404"];
+            readonly 409: components["responses"]["ProductSubscriptionErrors409"];
+            readonly default: components["responses"]["ProductSubscriptionErrorsOther"];
+        };
+    };
+    readonly getProductSubscriptionSecret: {
+        readonly parameters: {
+            readonly query?: {
+                /** @description Adds line breaks. */
+                readonly pretty?: components["parameters"]["pretty"];
+                /** @description Name of a function. The answer is a script then, `application/javascript`, which calls it with the JSON result, the status and a message. */
+                readonly jsonp?: components["parameters"]["jsonp"];
+            };
+            readonly header?: {
+                /** @description Answers when the write of this X-Log-Position can be read, or 503 after two seconds. */
+                readonly "X-Min-Position"?: components["parameters"]["minPosition"];
+            };
+            readonly path: {
+                /** @description Id of the subscription. */
+                readonly id: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description The result. */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["SubscriptionSecret"];
+                };
+            };
+            readonly 400: components["responses"]["ProductSubscriptionErrors400"];
+            readonly 403: components["responses"]["ProductSubscriptionErrors403"];
+            readonly 404: components["responses"]["ProductSubscriptionErrors404"];
+            readonly default: components["responses"]["ProductSubscriptionErrorsOther"];
+        };
+    };
+    readonly rotateProductSubscriptionSecret: {
+        readonly parameters: {
+            readonly query?: {
+                /** @description Adds line breaks. */
+                readonly pretty?: components["parameters"]["pretty"];
+            };
+            readonly header?: {
+                /** @description A new key for each new request, best a UUID: the same request with the same key is executed once, and answered alike for 24 hours. 409 while it is in progress, 422 for another request with this key. */
+                readonly "Idempotency-Key"?: components["parameters"]["idempotencyKey"];
+            };
+            readonly path: {
+                /** @description Id of the subscription. */
+                readonly id: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description Success. */
+            readonly 200: {
+                headers: {
+                    /** @description Position of the write in the log: wait for it by X-Min-Position */
+                    readonly "X-Log-Position"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["SubscriptionSecret"];
+                };
+            };
+            readonly 400: components["responses"]["ProductSubscriptionErrors400"];
+            readonly 403: components["responses"]["ProductSubscriptionErrors403"];
+            readonly 404: components["responses"]["ProductSubscriptionErrors404"];
+            readonly 409: components["responses"]["ProductSubscriptionErrors409"];
+            readonly default: components["responses"]["ProductSubscriptionErrorsOther"];
+        };
+    };
+    readonly enableProductSubscriptionReceiver: {
+        readonly parameters: {
+            readonly query?: {
+                /** @description Adds line breaks. */
+                readonly pretty?: components["parameters"]["pretty"];
+            };
+            readonly header?: {
+                /** @description A new key for each new request, best a UUID: the same request with the same key is executed once, and answered alike for 24 hours. 409 while it is in progress, 422 for another request with this key. */
+                readonly "Idempotency-Key"?: components["parameters"]["idempotencyKey"];
+            };
+            readonly path: {
+                /** @description Id of the subscription. */
+                readonly id: string;
+                /** @description Id of one of its receivers. */
+                readonly receiverId: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description Success. */
+            readonly 204: {
+                headers: {
+                    /** @description Position of the write in the log: wait for it by X-Min-Position */
+                    readonly "X-Log-Position"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content?: never;
+            };
+            readonly 400: components["responses"]["ProductSubscriptionErrors400"];
+            readonly 403: components["responses"]["ProductSubscriptionErrors403"];
+            readonly 404: components["responses"]["ProductSubscriptionErrors404"];
+            readonly 409: components["responses"]["ProductSubscriptionErrors409"];
+            readonly default: components["responses"]["ProductSubscriptionErrorsOther"];
+        };
+    };
+    readonly testProductSubscriptionReceiver: {
+        readonly parameters: {
+            readonly query?: {
+                /** @description Adds line breaks. */
+                readonly pretty?: components["parameters"]["pretty"];
+            };
+            readonly header?: {
+                /** @description A new key for each new request, best a UUID: the same request with the same key is executed once, and answered alike for 24 hours. 409 while it is in progress, 422 for another request with this key. */
+                readonly "Idempotency-Key"?: components["parameters"]["idempotencyKey"];
+            };
+            readonly path: {
+                /** @description Id of the subscription. */
+                readonly id: string;
+                /** @description Id of one of its receivers. */
+                readonly receiverId: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody?: {
+            readonly content: {
+                readonly "application/json": components["schemas"]["TestedProductSubscription"];
+            };
+        };
+        readonly responses: {
+            /** @description Success. */
+            readonly 200: {
+                headers: {
+                    /** @description Position of the write in the log: wait for it by X-Min-Position */
+                    readonly "X-Log-Position"?: string;
+                    /** @description Posted fields that are unknown: the first 20 */
+                    readonly "X-Ignored-Fields"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["ReceiverTestOutcome"];
+                };
+            };
+            /** @description There was no outcome within 15 seconds, or the receiver is disabled by the system: GET the message by its id. */
+            readonly 202: {
+                headers: {
+                    /** @description Position of the write in the log: wait for it by X-Min-Position */
+                    readonly "X-Log-Position"?: string;
+                    /** @description Posted fields that are unknown: the first 20 */
+                    readonly "X-Ignored-Fields"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["ReceiverTestOutcome"];
+                };
+            };
+            readonly 400: components["responses"]["ProductSubscriptionErrors400"];
+            readonly 403: components["responses"]["ProductSubscriptionErrors403"];
+            readonly 404: components["responses"]["ProductSubscriptionErrors404"];
+            readonly 409: components["responses"]["ProductSubscriptionErrors409"];
+            readonly default: components["responses"]["ProductSubscriptionErrorsOther"];
+        };
+    };
+    readonly listProductSubscriptionReceivers: {
+        readonly parameters: {
+            readonly query?: {
+                /** @description Adds line breaks. */
+                readonly pretty?: components["parameters"]["pretty"];
+                /** @description Name of a function. The answer is a script then, `application/javascript`, which calls it with the JSON result, the status and a message. */
+                readonly jsonp?: components["parameters"]["jsonp"];
+            };
+            readonly header?: {
+                /** @description Answers when the write of this X-Log-Position can be read, or 503 after two seconds. */
+                readonly "X-Min-Position"?: components["parameters"]["minPosition"];
+            };
+            readonly path: {
+                /** @description Id of the subscription. */
+                readonly id: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description The result. */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["ReceiverTotalsList"];
+                };
+            };
+            readonly 400: components["responses"]["ProductSubscriptionErrors400"];
+            readonly 403: components["responses"]["ProductSubscriptionErrors403"];
+            readonly 404: components["responses"]["ProductSubscriptionErrors404"];
+            readonly default: components["responses"]["ProductSubscriptionErrorsOther"];
+        };
+    };
+    readonly listProductSubscriptionDeliveries: {
+        readonly parameters: {
+            readonly query?: {
+                /** @description States. */
+                readonly state?: readonly ("due" | "retrying" | "held" | "delivered" | "dead" | "cancelled")[];
+                /** @description Ids of receivers. Within a value, a comma is written `%2C`, and a percent sign `%25`. */
+                readonly receiverId?: readonly string[];
+                /** @description Ids of what messages are about. Within a value, a comma is written `%2C`, and a percent sign `%25`. */
+                readonly productId?: readonly string[];
+                /** @description States that messages are about. */
+                readonly changeTypeId?: readonly number[];
+                /** @description About a transition at this time or later. Expected: milliseconds since 1970, or an ISO 8601 date or date-time with Z or an offset. */
+                readonly minTime?: string;
+                /** @description About a transition at this time or earlier; a date includes its day. Expected: milliseconds since 1970, or an ISO 8601 date or date-time with Z or an offset. */
+                readonly maxTime?: string;
+                /** @description Deliveries on a page, at most 1000; 1000 by default. */
+                readonly pageSize?: number;
+                /** @description Pages in any number: *, then the X-Next-Cursor of the last answer. */
+                readonly cursor?: string;
+                /** @description Adds line breaks. */
+                readonly pretty?: components["parameters"]["pretty"];
+                /** @description Name of a function. The answer is a script then, `application/javascript`, which calls it with the JSON result, the status and a message. */
+                readonly jsonp?: components["parameters"]["jsonp"];
+            };
+            readonly header?: {
+                /** @description Answers when the write of this X-Log-Position can be read, or 503 after two seconds. */
+                readonly "X-Min-Position"?: components["parameters"]["minPosition"];
+            };
+            readonly path: {
+                /** @description Id of the subscription. */
+                readonly id: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description The result. */
+            readonly 200: {
+                headers: {
+                    /** @description The number of all that match */
+                    readonly "X-Total-Count"?: string;
+                    /** @description Value of cursor for the next page */
+                    readonly "X-Next-Cursor"?: string;
+                    /** @description The size of the page, if the request asked for more than 1000 */
+                    readonly "X-Page-Size"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["ProductDeliveries"];
+                };
+            };
+            readonly 400: components["responses"]["ProductSubscriptionErrors400"];
+            readonly 403: components["responses"]["ProductSubscriptionErrors403"];
+            readonly 404: components["responses"]["ProductSubscriptionErrors404"];
+            readonly default: components["responses"]["ProductSubscriptionErrorsOther"];
+        };
+    };
+    readonly getProductSubscriptionDelivery: {
+        readonly parameters: {
+            readonly query?: {
+                /** @description Adds line breaks. */
+                readonly pretty?: components["parameters"]["pretty"];
+                /** @description Name of a function. The answer is a script then, `application/javascript`, which calls it with the JSON result, the status and a message. */
+                readonly jsonp?: components["parameters"]["jsonp"];
+            };
+            readonly header?: {
+                /** @description Answers when the write of this X-Log-Position can be read, or 503 after two seconds. */
+                readonly "X-Min-Position"?: components["parameters"]["minPosition"];
+            };
+            readonly path: {
+                /** @description Id of the subscription. */
+                readonly id: string;
+                /** @description Id of the message. */
+                readonly messageId: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description The result. */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["ProductDeliveryDetails"];
+                };
+            };
+            readonly 400: components["responses"]["ProductSubscriptionErrors400"];
+            readonly 403: components["responses"]["ProductSubscriptionErrors403"];
+            readonly 404: components["responses"]["ProductSubscriptionErrors404"];
+            readonly default: components["responses"]["ProductSubscriptionErrorsOther"];
+        };
+    };
+    readonly redeliverProductSubscriptionMessage: {
+        readonly parameters: {
+            readonly query?: {
+                /** @description Adds line breaks. */
+                readonly pretty?: components["parameters"]["pretty"];
+            };
+            readonly header?: {
+                /** @description A new key for each new request, best a UUID: the same request with the same key is executed once, and answered alike for 24 hours. 409 while it is in progress, 422 for another request with this key. */
+                readonly "Idempotency-Key"?: components["parameters"]["idempotencyKey"];
+            };
+            readonly path: {
+                /** @description Id of the subscription. */
+                readonly id: string;
+                /** @description Id of the message. */
+                readonly messageId: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description Success. */
+            readonly 202: {
+                headers: {
+                    /** @description Position of the write in the log: wait for it by X-Min-Position */
+                    readonly "X-Log-Position"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["ProductDeliveryDetails"];
+                };
+            };
+            readonly 400: components["responses"]["ProductSubscriptionErrors400"];
+            readonly 403: components["responses"]["ProductSubscriptionErrors403"];
+            readonly 404: components["responses"]["ProductSubscriptionErrors404"];
+            readonly 409: components["responses"]["ProductSubscriptionErrors409"];
+            readonly default: components["responses"]["ProductSubscriptionErrorsOther"];
+        };
+    };
+    readonly redeliverProductSubscriptionDeadLetters: {
+        readonly parameters: {
+            readonly query?: {
+                /** @description Adds line breaks. */
+                readonly pretty?: components["parameters"]["pretty"];
+            };
+            readonly header?: {
+                /** @description A new key for each new request, best a UUID: the same request with the same key is executed once, and answered alike for 24 hours. 409 while it is in progress, 422 for another request with this key. */
+                readonly "Idempotency-Key"?: components["parameters"]["idempotencyKey"];
+            };
+            readonly path: {
+                /** @description Id of the subscription. */
+                readonly id: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody: {
+            readonly content: {
+                readonly "application/json": components["schemas"]["PostedRedeliveries"];
+            };
+        };
+        readonly responses: {
+            /** @description Success. */
+            readonly 202: {
+                headers: {
+                    /** @description Position of the write in the log: wait for it by X-Min-Position */
+                    readonly "X-Log-Position"?: string;
+                    /** @description Posted fields that are unknown: the first 20 */
+                    readonly "X-Ignored-Fields"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Redeliveries"];
+                };
+            };
+            readonly 400: components["responses"]["ProductSubscriptionErrors400"];
+            readonly 403: components["responses"]["ProductSubscriptionErrors403"];
+            readonly 404: components["responses"]["ProductSubscriptionErrors404"];
+            readonly 409: components["responses"]["ProductSubscriptionErrors409"];
+            readonly default: components["responses"]["ProductSubscriptionErrorsOther"];
+        };
+    };
+    readonly cancelProductSubscriptionRedeliveries: {
+        readonly parameters: {
+            readonly query?: {
+                /** @description Adds line breaks. */
+                readonly pretty?: components["parameters"]["pretty"];
+            };
+            readonly header?: never;
+            readonly path: {
+                /** @description Id of the subscription. */
+                readonly id: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description Success. */
+            readonly 200: {
+                headers: {
+                    /** @description Position of the write in the log: wait for it by X-Min-Position */
+                    readonly "X-Log-Position"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content?: never;
+            };
+            readonly 400: components["responses"]["ProductSubscriptionErrors400"];
+            readonly 403: components["responses"]["ProductSubscriptionErrors403"];
+            readonly 404: components["responses"]["ProductSubscriptionErrors404"];
+            readonly 409: components["responses"]["ProductSubscriptionErrors409"];
+            readonly default: components["responses"]["ProductSubscriptionErrorsOther"];
+        };
+    };
+    readonly explainProductSubscription: {
+        readonly parameters: {
+            readonly query?: {
+                /** @description Adds line breaks. */
+                readonly pretty?: components["parameters"]["pretty"];
+                /** @description Name of a function. The answer is a script then, `application/javascript`, which calls it with the JSON result, the status and a message. */
+                readonly jsonp?: components["parameters"]["jsonp"];
+            };
+            readonly header?: {
+                /** @description Answers when the write of this X-Log-Position can be read, or 503 after two seconds. */
+                readonly "X-Min-Position"?: components["parameters"]["minPosition"];
+            };
+            readonly path: {
+                /** @description Id of the subscription. */
+                readonly id: string;
+                /** @description Id of a product of yours. */
+                readonly productId: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description The result. */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["ProductExplanation"];
+                };
+            };
+            readonly 400: components["responses"]["ProductSubscriptionErrors400"];
+            readonly 403: components["responses"]["ProductSubscriptionErrors403"];
+            readonly 404: components["responses"]["ProductSubscriptionErrors404"];
+            readonly default: components["responses"]["ProductSubscriptionErrorsOther"];
+        };
+    };
+    readonly backfillProductSubscription: {
+        readonly parameters: {
+            readonly query?: {
+                /** @description Adds line breaks. */
+                readonly pretty?: components["parameters"]["pretty"];
+            };
+            readonly header?: {
+                /** @description A new key for each new request, best a UUID: the same request with the same key is executed once, and answered alike for 24 hours. 409 while it is in progress, 422 for another request with this key. */
+                readonly "Idempotency-Key"?: components["parameters"]["idempotencyKey"];
+            };
+            readonly path: {
+                /** @description Id of the subscription. */
+                readonly id: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody: {
+            readonly content: {
+                readonly "application/json": components["schemas"]["PostedBackfill"];
+            };
+        };
+        readonly responses: {
+            /** @description Success. */
+            readonly 202: {
+                headers: {
+                    /** @description Position of the write in the log: wait for it by X-Min-Position */
+                    readonly "X-Log-Position"?: string;
+                    /** @description Posted fields that are unknown: the first 20 */
+                    readonly "X-Ignored-Fields"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Backfill"];
+                };
+            };
+            readonly 400: components["responses"]["ProductSubscriptionErrors400"];
+            readonly 403: components["responses"]["ProductSubscriptionErrors403"];
+            readonly 404: components["responses"]["ProductSubscriptionErrors404"];
+            readonly 409: components["responses"]["ProductSubscriptionErrors409"];
+            readonly default: components["responses"]["ProductSubscriptionErrorsOther"];
+        };
+    };
+    readonly cancelProductSubscriptionBackfills: {
+        readonly parameters: {
+            readonly query?: {
+                /** @description Adds line breaks. */
+                readonly pretty?: components["parameters"]["pretty"];
+            };
+            readonly header?: never;
+            readonly path: {
+                /** @description Id of the subscription. */
+                readonly id: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description Success. */
+            readonly 200: {
+                headers: {
+                    /** @description Position of the write in the log: wait for it by X-Min-Position */
+                    readonly "X-Log-Position"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content?: never;
+            };
+            readonly 400: components["responses"]["ProductSubscriptionErrors400"];
+            readonly 403: components["responses"]["ProductSubscriptionErrors403"];
+            readonly 404: components["responses"]["ProductSubscriptionErrors404"];
+            readonly 409: components["responses"]["ProductSubscriptionErrors409"];
+            readonly default: components["responses"]["ProductSubscriptionErrorsOther"];
+        };
+    };
     readonly transactionMessage: {
         readonly parameters: {
             readonly query?: never;
@@ -9137,6 +10564,164 @@ export interface operations {
                     readonly languageId?: string | null;
                     /** @description For the publisher, not for customers */
                     readonly publisherInformation?: string | null;
+                };
+            };
+        };
+        readonly responses: {
+            /** @description Any status from 200 to 299, within 15 seconds: the message is delivered. */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The receiver is gone: it is disabled. */
+            readonly 410: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Any other status: the message is sent again later, after 429 and 503 as `Retry-After` says. */
+            readonly default: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    readonly productMessage: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header: {
+                /** @description Id of the message, the same at each attempt */
+                readonly "webhook-id": string;
+                /** @description Time of the attempt, in seconds since 1970 */
+                readonly "webhook-timestamp": string;
+                /** @description `v1,` and the HMAC-SHA256 of `<webhook-id>.<webhook-timestamp>.<body>` in base64, as Standard Webhooks describes; several, separated by spaces, after a rotation of the secret */
+                readonly "webhook-signature": string;
+                /** @description Number of the attempt, from 1 */
+                readonly "webhook-attempt": string;
+                /** @description The sequenceNumber of the message */
+                readonly "webhook-sequence": string;
+                /** @description `manual`, if somebody has asked for the message again */
+                readonly "webhook-redelivery"?: string;
+                /** @description `true`, if it is a test with example values */
+                readonly "webhook-test"?: string;
+            };
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly requestBody: {
+            readonly content: {
+                readonly "application/json": {
+                    /** @description Id of the feed, and behind a hyphen the sourceProductId unless it is about the feed */
+                    readonly productId?: string;
+                    /**
+                     * Format: int64
+                     * @description What has happened: 1 Price fell, 2 Back in stock, 3 Feed changed
+                     */
+                    readonly changeTypeId?: number;
+                    /** @description Name of the change */
+                    readonly changeName?: string;
+                    /**
+                     * Format: date-time
+                     * @description When it was recorded
+                     */
+                    readonly changeTime?: string;
+                    /** @description Load or deletion that has changed it: X-Load-Id */
+                    readonly loadId?: string | null;
+                    /**
+                     * Format: date-time
+                     * @description When the load ended
+                     */
+                    readonly loadTime?: string;
+                    /**
+                     * Format: int64
+                     * @description Feed
+                     */
+                    readonly feedId?: number;
+                    /**
+                     * Format: int64
+                     * @description First program of the feed
+                     */
+                    readonly programId?: number | null;
+                    /** @description The advertiser’s identifier of the product */
+                    readonly sourceProductId?: string | null;
+                    /** @description UUID of the offer, as searches have it */
+                    readonly tdId?: string | null;
+                    /** @description Name of the product */
+                    readonly name?: string | null;
+                    /** @description Brand */
+                    readonly brand?: string | null;
+                    /** @description International article number */
+                    readonly ean?: string | null;
+                    /** @description Page of the product, without tracking */
+                    readonly productUrl?: string | null;
+                    /** @description Image of the product */
+                    readonly imageUrl?: string | null;
+                    /**
+                     * Format: double
+                     * @description Price since the load
+                     */
+                    readonly price?: number | null;
+                    /**
+                     * Format: double
+                     * @description Price before, if it fell
+                     */
+                    readonly formerPrice?: number | null;
+                    /**
+                     * Format: double
+                     * @description By how much it fell, in per cent of the price before
+                     */
+                    readonly fallPercent?: number | null;
+                    /** @description ISO 4217 code of the prices */
+                    readonly currencyId?: string | null;
+                    /**
+                     * Format: int64
+                     * @description Number of items in stock
+                     */
+                    readonly inStock?: number | null;
+                    /** @description Availability, as the advertiser says it */
+                    readonly availability?: string | null;
+                    /** @description Platform category */
+                    readonly tdCategoryId?: string | null;
+                    /**
+                     * @description What has changed the feed
+                     * @enum {string|null}
+                     */
+                    readonly mode?: "update" | "replace" | "deletion" | null;
+                    /**
+                     * Format: int64
+                     * @description Products that the load has added to the feed
+                     */
+                    readonly newProducts?: number | null;
+                    /**
+                     * Format: int64
+                     * @description Products of which it has changed the content
+                     */
+                    readonly revisedProducts?: number | null;
+                    /**
+                     * Format: int64
+                     * @description Products of which it has changed only the price
+                     */
+                    readonly repricedProducts?: number | null;
+                    /**
+                     * Format: int64
+                     * @description Products that it has removed
+                     */
+                    readonly removedProducts?: number | null;
+                    /**
+                     * Format: int64
+                     * @description Prices that fell
+                     */
+                    readonly fallenPrices?: number | null;
+                    /**
+                     * Format: int64
+                     * @description Products that are back in stock
+                     */
+                    readonly restockedProducts?: number | null;
                 };
             };
         };

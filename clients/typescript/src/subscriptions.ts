@@ -1,7 +1,7 @@
 import { type Answered, type Keys, type Posted, type Rest, type Schemas } from './rest.js';
 
 /** What a subscription is to, as operations are named. */
-type Topic = 'ClaimSubscription' | 'Subscription' | 'VoucherSubscription';
+type Topic = 'ClaimSubscription' | 'ProductSubscription' | 'Subscription' | 'VoucherSubscription';
 
 export type Subscription = Schemas['Subscription'];
 export type ClaimSubscription = Schemas['ClaimSubscription'];
@@ -10,6 +10,7 @@ export type ClaimSubscription = Schemas['ClaimSubscription'];
 export type TransactionMessage = Posted<'transactionMessage'>;
 export type ClaimMessage = Posted<'claimMessage'>;
 export type VoucherMessage = Posted<'voucherMessage'>;
+export type ProductMessage = Posted<'productMessage'>;
 
 type Item<List> = List extends readonly (infer One)[] ? One : never;
 

@@ -42,7 +42,7 @@ function subjectOf(message: object, most = 8): ui.Value | undefined {
     const id: unknown = Reflect.get(message, subjectField);
     if (typeof id !== 'string') continue;
     const [, feedId, own = id] = kind === 'product' ? (/^(\d+)-(.+)$/s.exec(id) ?? []) : [];
-    const shown = kind === 'product' && feedId === undefined ? 'feed' : kind;
+    const shown = kind === 'product' && /^\d+$/.test(id) ? 'feed' : kind;
     return ui.linked(`${shown} ${shortened(id, most)}`, 'history', { kind: shown, feedId, id: own });
   }
   return undefined;

@@ -340,6 +340,7 @@ describe('The documentation of a demonstration (decisions X82, X83, X140)', () =
     ['claims', 'listClaims', 'CLAIM_PUBLISHER'],
     ['claim-subscriptions', 'listClaimSubscriptions', 'CLAIM_PUBLISHER'],
     ['voucher-subscriptions', 'listVoucherSubscriptions', 'VOUCHER_PUBLISHER'],
+    ['product-subscriptions', 'listProductSubscriptions', 'PUBLISHER'],
     ['operations', 'listAllFeeds', 'OPS'],
   ] as const;
 

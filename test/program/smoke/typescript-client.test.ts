@@ -66,6 +66,7 @@ export const compiled = async (id: string) => {
   const [message] = [await advertiser.claimSubscriptions.delivery(id, 'msg_1')];
   const claimId: string = message.claimId;
   for await (const { voucherId } of advertiser.voucherSubscriptions.deliveries(id, { state: ['dead'] })) console.log(voucherId, claimId);
+  for await (const { productId } of advertiser.productSubscriptions.deliveries(id, { changeTypeId: [1] })) console.log(productId);
   const [transition] = await advertiser.subscriptions.explain(id, 'A');
   return transition?.messageTypeId;
 };
