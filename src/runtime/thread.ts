@@ -1,3 +1,4 @@
+import { constants, getPriority, setPriority } from 'node:os';
 import {
   MessageChannel,
   type MessagePort,
@@ -52,6 +53,16 @@ interface WorkerData<Data, Name> {
 interface ThreadControl {
   /** Why it could not be closed in an orderly way, if it could not. */
   end(): Promise<string | undefined>;
+}
+
+/**
+ * Lets threads that answer requests go first. On Linux each thread has a priority of its own, which those that it starts
+ * inherit; elsewhere it would be that of the whole process, so nothing is changed.
+ */
+export function giveWay(): void {
+  const below = constants.priority.PRIORITY_BELOW_NORMAL;
+  // What started this process may have given it a lower one.
+  if (process.platform === 'linux' && getPriority() < below) setPriority(below);
 }
 
 /** How long to wait before a thread that has died is replaced (ms). */

@@ -1,15 +1,13 @@
-import { constants, setPriority } from 'node:os';
 import { type Engines, joinEngines } from '../../engines/open';
 import { type Rebuilder, type Rebuilding } from '../../operations/projections';
 import { SYSTEM_CLOCK } from '../../runtime/clock';
 import { type Report } from '../../runtime/failure-report';
-import { type Served } from '../../runtime/thread';
+import { giveWay, type Served } from '../../runtime/thread';
 import { startOver, type Ticketed } from '../start-thread';
 
 export async function run({ ticket }: Ticketed): Promise<Served> {
   const { Rebuilder: Rebuilds } = await import('../../operations/projections.js');
-  // On Linux each thread has a priority, which those that it starts inherit; elsewhere it would be that of the server.
-  if (process.platform === 'linux') setPriority(constants.priority.PRIORITY_BELOW_NORMAL);
+  giveWay();
   const engines = await joinEngines(ticket, { writes: true });
   return { calls: new Rebuilds(engines, SYSTEM_CLOCK), close: [() => engines.close()] };
 }

@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os';
 import { type Report } from '../../runtime/failure-report';
-import { type Served, type Thread } from '../../runtime/thread';
+import { giveWay, type Served, type Thread } from '../../runtime/thread';
 import { type Validate } from '../../services/products/load/ingest/product-intake';
 import { type Slice, type ValidatedSlice, validateSlice } from '../../services/products/load/ingest/validate';
 import { startNamed } from '../start-thread';
@@ -10,6 +10,7 @@ interface Validator {
 }
 
 export function run(): Served {
+  giveWay();
   const calls: Validator = { validate: (slice) => validateSlice(slice) };
   return { calls, close: [] };
 }

@@ -1,11 +1,12 @@
 import { execFile, spawnSync } from 'node:child_process';
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
 import { ModuleKind, ScriptTarget, transpile } from 'typescript';
 import { PAGES } from '../../../src/console/pages';
+import { threadsGivingWay } from '../../support/priorities';
 import { removeFolder, Server, temporaryFolder } from '../../support/server';
 
 /** Where a Chromium is; `.ci/run` installs it from packages of the system. */
@@ -93,13 +94,6 @@ async function act(page: Page, name: string, fields: Readonly<Record<string, str
   await form.getByRole('button', { name }).click();
 }
 
-/** Of the threads of the server: rebuilds have a lower one (decisions X143). */
-function priorities(): readonly number[] {
-  const tasks = `/proc/${server.pid}/task`;
-  const statOf = (task: string) => readFileSync(`${tasks}/${task}/stat`, 'utf8').replace(/^.*\) /s, '');
-  return readdirSync(tasks).map((task) => Number(statOf(task).split(' ')[16]));
-}
-
 const status = async (page: Page): Promise<string | null> => await page.getByRole('status').textContent();
 
 describe.each(SCREENS)('The console in a browser, $name (decisions X124)', ({ viewport, colorScheme }) => {
@@ -174,10 +168,13 @@ describe('The console (decisions X124)', () => {
     await expectState('live');
     const generation = async () => await page.locator('#state tbody tr', { hasText: 'live' }).textContent();
     const before = await generation();
+    // Those of loads (decisions P41).
+    const givingWay = threadsGivingWay(server.pid);
     await act(page, 'Rebuild');
     await page.locator('#state tbody tr', { hasText: 'kept' }).waitFor();
     expect(await generation()).not.toBe(before);
-    if (process.platform === 'linux') expect(priorities()).toContain(10);
+    // The thread of rebuilds too (decisions X143).
+    if (process.platform === 'linux') expect(threadsGivingWay(server.pid)).toBeGreaterThan(givingWay);
     await act(page, 'Roll back', { Reason: 'a test' });
     expect(await status(page)).toBe('vouchers is rolled back.');
     await act(page, 'Compare with the log');

@@ -10,6 +10,7 @@ import { at, live, put } from '../../contracts/read-store/subject';
 import type * as OpenStore from '../../../src/engines/embedded/store/open-store';
 import { built } from '../../support/built';
 import { openFilesIn } from '../../support/open-files';
+import { threadsGivingWay } from '../../support/priorities';
 import { FULL_SIZE } from '../../support/size';
 import { storeFolder, storeFixture } from '../../support/store-folder';
 
@@ -24,6 +25,17 @@ if (FULL_SIZE)
 function openWithWriter({ directory }: { readonly directory: string }): ReadStore {
   return openEmbeddedStore({ directory, threads: true, readers: 0, largeBatch: 0 });
 }
+
+test('large batches are written by a thread that gives way to those of requests (decisions P41)', async () => {
+  const { directory, remove } = await storeFolder();
+  const before = threadsGivingWay(process.pid);
+  const store = openWithWriter({ directory });
+  await live(store, OFFERS);
+  await put(store, { collection: OFFERS.name }, generatedDocuments(10));
+  if (process.platform === 'linux') expect(threadsGivingWay(process.pid)).toBeGreaterThan(before);
+  await store.close();
+  await remove();
+});
 
 test('stores in two threads or processes see the writes, swaps and drops of the other', async () => {
   const { directory, remove } = await storeFolder();

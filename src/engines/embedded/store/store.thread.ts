@@ -1,6 +1,7 @@
 import { type MessagePort, workerData } from 'node:worker_threads';
 import { serveCalls } from '../../../runtime/calls';
 import { crash } from '../../../runtime/failure-report';
+import { giveWay } from '../../../runtime/thread';
 import { EmbeddedStore } from './embedded-store';
 import { QueryClock } from './generation-file';
 
@@ -17,6 +18,8 @@ export interface StoreThreadData {
 }
 
 const { directory, port, cancelled, ...options } = workerData as StoreThreadData;
+// Large batches and merges.
+if (!options.isReading) giveWay();
 const store = new EmbeddedStore(directory, { ...options, clock: new QueryClock(cancelled) });
 serveCalls(port, store);
 port.on('close', () => {
