@@ -181,6 +181,7 @@ interface SendFlags {
   readonly server?: string;
   readonly format?: SentFormat;
   readonly map?: readonly string[];
+  readonly separator?: string;
   readonly replace?: boolean;
   readonly dryRun?: boolean;
   readonly json?: boolean;
@@ -210,11 +211,15 @@ export function addProducts(affilog: Command, parts: CliParts): void {
       'Read columns of CSV as if they had other names: name=title,price=Preis.',
       addedMappings,
     )
+    .option(
+      '--separator <character>',
+      'Between columns of CSV; by default the comma, semicolon or tab of its header.',
+    )
     .option('--replace', 'Remove what the file does not have.')
     .option('--dry-run', 'Check everything, and store nothing.')
     .action(async (source: string, { feed: feedId, json = false, ...flags }: SendFlags) => {
       const { environment, stdin, stdout, stderr } = parts;
-      const { replace = false, dryRun = false, format, map = [] } = flags;
+      const { replace = false, dryRun = false, format, map = [], separator } = flags;
       const server = flags.server ?? environment[SERVER.name] ?? SERVER.default;
       const token = secretValue(environment[TOKEN]?.trim() ?? '', TOKEN);
       if (token === '')
@@ -223,7 +228,7 @@ export function addProducts(affilog: Command, parts: CliParts): void {
       const sent = await withProgress(parts, (shown) =>
         sendFeed(
           source,
-          { server, token, feedId, format, map, replace, dryRun },
+          { server, token, feedId, format, map, separator, replace, dryRun },
           {
             clock: SYSTEM_CLOCK,
             stdin: stdin ?? Readable.from([]),

@@ -29,6 +29,8 @@ export interface SendFeed {
   readonly format?: SentFormat | undefined;
   /** Columns that are read as if they had another name: `name:title`. */
   readonly map: readonly string[];
+  /** Between columns of CSV; by default that of the header. */
+  readonly separator?: string | undefined;
   /** What the source does not have is removed. */
   readonly replace: boolean;
   readonly dryRun: boolean;
@@ -157,16 +159,22 @@ function compressed(bytes: AsyncIterable<Buffer>): Readable {
   return from.pipe(gzip);
 }
 
-function targetOf({ server, feedId, map, replace, dryRun }: SendFeed): URL {
+function targetOf({ server, feedId, map, separator, replace, dryRun }: SendFeed): URL {
   const keys = [
     `fid=${feedId}`,
     ...(replace ? ['mode=replace'] : []),
     ...(dryRun ? ['dryRun=true'] : []),
     ...map.map((one) => `map=${encodeURIComponent(one)}`),
+    ...(separator === undefined ? [] : [`csvSeparators=${encodeURIComponent(separatorsWith(separator))}`]),
   ];
   if (!/^https?:\/\//i.test(server) || !URL.canParse(server))
     throw new UsageError(`--server ${server}: expected an http or https URL`);
   return new URL(`1.0/products;${keys.join(';')}`, server.replace(/\/*$/, '/'));
+}
+
+/** With those within cells, which must be others (`docs/decisions.md#p16`). */
+function separatorsWith(column: string): string {
+  return [column, column === ';' ? '|' : ';', column === ':' ? '|' : ':'].join('');
 }
 
 /** Statuses that say nothing about what was sent. */

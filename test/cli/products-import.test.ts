@@ -1,9 +1,10 @@
+import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { appendFile, writeFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
 import { type AddressInfo } from 'node:net';
 import { Readable } from 'node:stream';
-import { gzipSync } from 'node:zlib';
+import { createGunzip, gzipSync } from 'node:zlib';
 import { runCli } from '../../src/cli/run-cli';
 import { TestApp } from '../support/app';
 import { smallNetwork, tokenNamed } from '../support/small-network';
@@ -92,10 +93,32 @@ describe('affilog products import (decisions P37)', () => {
     expect(counts((await importing(await fileOf(RSS, 'feed.xml'), '--format', 'google')).out)).toContain(
       'refused=0',
     );
-    const parts = await piped(csv(row('s')));
+    const piped = csv(row('p')).replaceAll(',', '|');
+    expect(counts((await importing(await fileOf(piped, 'feed.csv'), '--separator', '|')).out)).toContain(
+      'new=1',
+    );
+    const parts = await sentByPipe(server, [Buffer.from(csv(row('s')))]);
     expect(parts.code).toBe(0);
     expect(parts.out).toContain('new=1');
     expect(await importing(mapped, '--map', 'name')).toMatchObject({ code: 2 });
+  });
+
+  it('is never ahead of a server by more than what lies in buffers, whatever the size of the file', async () => {
+    const [size, most] = [128, 32].map((megabytes) => megabytes * 1024 * 1024) as [number, number];
+    const [chunk] = [Buffer.from(randomBytes(192 * 1024).toString('base64'))];
+    let [read, received, ahead] = [0, 0, 0];
+    function* file(): Generator<Buffer> {
+      for (; read < size; read += chunk.length) yield chunk;
+    }
+    respond = (request, response) => {
+      request.pipe(createGunzip()).on('data', ({ length }: Buffer) => {
+        received += length;
+        ahead = Math.max(ahead, read - received);
+      });
+      request.on('end', () => response.writeHead(200, { 'x-load-counts': 'new=1' }).end('{"errors":[]}'));
+    };
+    const { code } = await sentByPipe(urlOf(other), file());
+    expect([code, read >= size, ahead < most]).toEqual([0, true, true]);
   });
 
   it('takes a URL, and refuses one that ends before its declared length, or is not there', async () => {
@@ -169,14 +192,17 @@ describe('affilog products import (decisions P37)', () => {
   });
 });
 
-async function piped(text: string): Promise<{ readonly code: number; readonly out: string }> {
+async function sentByPipe(
+  to: string,
+  sent: AsyncIterable<Buffer> | Iterable<Buffer>,
+): Promise<{ readonly code: number; readonly out: string }> {
   const chunks: string[] = [];
   const sink = { write: (chunk: string) => chunks.push(chunk) } as unknown as NodeJS.WritableStream;
   const code = await runCli(['products', 'import', '-', '--feed', String(FEED)], {
-    environment: { AFFILOG_TOKEN: tokenNamed('fjord'), AFFILOG_SERVER: server },
+    environment: { AFFILOG_TOKEN: tokenNamed('fjord'), AFFILOG_SERVER: to },
     stdout: sink,
     stderr: { write: () => true } as unknown as NodeJS.WritableStream,
-    stdin: Readable.from([Buffer.from(text)]),
+    stdin: Readable.from(sent),
     stopSignal: () => new AbortController().signal,
     start: () => Promise.reject(new Error('unexpected start')),
     threads: false,

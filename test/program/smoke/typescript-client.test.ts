@@ -359,7 +359,7 @@ describe('messages of a subscription (decisions X138)', () => {
     const bodies: unknown[] = [];
     const { Affilog } = await load();
     const fetchNext = async (url: string, init: RequestInit): Promise<Response> => {
-      bodies.push([new URL(url).pathname, JSON.parse(String(init.body)) as object]);
+      bodies.push([new URL(url).pathname, JSON.parse(init.body as string) as object]);
       return Response.json(parts[bodies.length - 1], { status: 202 });
     };
     const client = new Affilog({
