@@ -70,7 +70,7 @@ export function listPage<K extends Kind, Row>(list: ShownList<K, Row>): ListPage
     const found = await read(operator, { ...paging.keys, ...asked });
     const next = paging.next(asked, found);
     return [
-      found.total !== undefined && ui.facts({ Found: found.total }),
+      found.total && ui.facts({ Found: found.total }),
       list.before?.(asked, found.rows),
       ui.table(found.rows, none, columns, asked),
       next && ui.links(ui.linked('Next', name, { ...asked, ...next })),

@@ -140,7 +140,17 @@ function bodyPiece(body: ui.Body, frame: Frame): Html {
 
 function tablePiece({ columns, rows, none }: ui.TableBody, frame: Frame): Html {
   if (rows.length === 0) return markup`<p class="quiet">${none}</p>`;
-  const cells = rows.map((row) => row.map((one) => cellPiece(one, frame)));
+  // Amounts have as many decimals as the others of their column.
+  const isDecimal = columns.map((_, at) =>
+    rows.some((row) => typeof row[at] === 'number' && !Number.isInteger(row[at])),
+  );
+  const cells = rows.map((row) =>
+    row.map((one, at) =>
+      typeof one === 'number' && isDecimal[at] === true
+        ? one.toLocaleString('en', DECIMALS)
+        : cellPiece(one, frame),
+    ),
+  );
   return gridPiece(columns, cells, (at) => rows.some((row) => typeof row[at] === 'number'));
 }
 
@@ -162,7 +172,7 @@ function cellPiece(cell: ui.Cell | ui.Form, frame: Frame): Piece {
 const DECIMALS = { minimumFractionDigits: 2, maximumFractionDigits: 20 };
 
 /** Shown to the second, UTC; dates too; in JSON as it is. */
-const TIME = /(?<!["\w])(\d{4}-\d\d-\d\d)(?:T(\d\d:\d\d:\d\d)(?:\.\d+)?(?:Z|\+0000))?/;
+const TIME = /(?<!["\w])(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d:\d\d)(?:\.\d+)?(?:Z|\+00(?:00)?))?/;
 
 /** Other scripts keep their direction. */
 function textPiece(text: string): Piece {

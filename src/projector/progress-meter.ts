@@ -77,8 +77,10 @@ export class ProgressMeter {
   }
 }
 
-/** How long what follows takes, as a share of how long reading the whole log takes, as far as it is known. */
+/** How long the last rebuild took, as far as it is known: what follows as a share of reading the whole log. */
 export interface Pace {
+  /** Milliseconds for each position of the log. */
+  readonly read?: number;
   readonly index?: number;
   readonly compare?: number;
 }
@@ -92,7 +94,7 @@ export function meanPace(paces: readonly Pace[]): Pace {
     const known = paces.flatMap((pace) => pace[name] ?? []);
     return known.length === 0 ? undefined : known.reduce((sum, one) => sum + one, 0) / known.length;
   };
-  return defined({ index: mean('index'), compare: mean('compare') });
+  return defined({ read: mean('read'), index: mean('index'), compare: mean('compare') });
 }
 
 type Step = 'project' | 'index' | 'compare' | 'swap';
@@ -102,24 +104,38 @@ const LEAST_MS = 3_000;
 /** Below this share of a step its own rate is no estimate. */
 const TELLING = 0.1;
 
+/** What is so much slower than what follows, or than the last time, is a beginning: a store digests what was loaded. */
+const SLOW = 2;
+/** Of the log: before, it cannot be told apart from what just takes longer than the last time. */
+const BEGINNING = 0.13;
+/** A pace like that of the last time differs by less. */
+const ALIKE = 1.2;
+/** Moments at which it is noted how much was read: at most, and in a part of them that tells how fast it was. */
+const MOMENTS = { most: 256, least: 16 } as const;
+
+interface Progressed {
+  readonly share: number;
+  readonly at: number;
+}
+
 /**
- * Estimates when a rebuild ends. Reading the log, and comparing, take as long for the rest as for what is done; what is
- * to come takes as long as it did the last time, in proportion.
+ * Estimates when a rebuild ends. Reading the log, and comparing, take as long for the rest as for what is done, without a
+ * slow beginning; what is to come takes as long as it did the last time, in proportion. So does the rest of the log, if it is
+ * now read as fast as then, or as long as less than a tenth was read, if that was far slower.
  */
 export class RebuildEstimate {
   private readonly began = new Map<Step, number>();
-  /**
-   * The share of the log that was read, and when, once the first part of this pass was: what comes before is the start.
-   */
-  private first: { readonly share: number; readonly at: number } | undefined;
+  /** From when the first part of this pass was read: what comes before is the start. */
+  private moments: readonly Progressed[] = [];
   private resumed: number | undefined;
   private readonly shares = { project: 0, compare: 0 };
 
-  /** `hasCompare`: whether there is something to compare with. */
+  /** `hasCompare`: whether there is something to compare with; `positions`: how many the log has. */
   constructor(
     private readonly clock: Clock,
     private readonly pace: Pace = {},
     private readonly hasCompare = true,
+    private readonly positions = 1,
   ) {}
 
   enter(step: Step): void {
@@ -129,8 +145,7 @@ export class RebuildEstimate {
   /** So much of a step is done, from 0 to 1. */
   reached(step: 'project' | 'compare', share: number): void {
     if (step === 'project' && this.resumed === undefined) this.resumed = share;
-    else if (step === 'project' && share > this.resumedAt)
-      this.first ??= { share, at: this.clock.monotonic() };
+    else if (step === 'project' && share > Math.max(this.resumedAt, this.shares.project)) this.note(share);
     this.shares[step] = Math.max(share, this.shares[step]);
   }
 
@@ -141,7 +156,7 @@ export class RebuildEstimate {
 
   get secondsLeft(): number {
     if (this.began.has('swap')) return 0;
-    const whole = this.wholeMs;
+    const whole = this.expectedMs;
     const compare = this.hasCompare ? whole * (this.pace.compare ?? USUAL_PACE.compare) : 0;
     if (this.began.has('compare')) return this.leftOfComparing(compare) / 1000;
     const index = whole * (this.pace.index ?? USUAL_PACE.index);
@@ -158,6 +173,7 @@ export class RebuildEstimate {
     if (index === undefined || compare === undefined || swap === undefined) return undefined;
     if (whole < LEAST_MS || this.resumedAt > 0.5) return undefined;
     return defined({
+      read: whole / this.positions,
       index: (compare - index) / whole,
       compare: this.hasCompare ? (swap - compare) / whole : this.pace.compare,
     });
@@ -169,9 +185,30 @@ export class RebuildEstimate {
     return share < TELLING ? Math.max(0, planned - done) : (done / share) * (1 - share);
   }
 
-  /** How long it takes to read the whole log (ms). */
+  private note(share: number): void {
+    const all = [...this.moments, { share, at: this.clock.monotonic() }];
+    this.moments = all.length > MOMENTS.most ? all.filter((_, index) => index % 2 === 0) : all;
+  }
+
+  /** How long reading the whole log is expected to take, at the pace of the rest (ms). */
+  private get expectedMs(): number {
+    const { moments } = this;
+    const last = (this.pace.read ?? Infinity) * this.positions;
+    const [from, to] = [moments.at(-MOMENTS.least), moments.at(-1)];
+    const recent = from === undefined || to === undefined ? Infinity : paceOf(from, to);
+    const isAlike = Math.max(recent / last, last / recent) < ALIKE;
+    const isBeginning = this.shares.project - this.resumedAt < BEGINNING;
+    const mean = this.msSince(moments[0]);
+    return (isBeginning && mean > SLOW * last) || (isAlike && mean > ALIKE * last) ? last : this.wholeMs;
+  }
+
+  /** How long it takes to read the whole log, at the pace of this pass (ms). */
   private get wholeMs(): number {
-    const { first } = this;
+    return this.msSince(this.steady);
+  }
+
+  /** The same at the pace since a moment, or since it began. */
+  private msSince(first: Progressed | undefined): number {
     const share = this.shares.project;
     const ended = this.began.get('index') ?? this.clock.monotonic();
     if (first !== undefined && share > first.share) return (ended - first.at) / (share - first.share);
@@ -179,7 +216,24 @@ export class RebuildEstimate {
     return began === undefined || share <= this.resumedAt ? 0 : (ended - began) / (share - this.resumedAt);
   }
 
+  /** From where on the pace is steady: behind each half of the moments that was far slower than the one after it. */
+  private get steady(): Progressed | undefined {
+    let { moments } = this;
+    for (;;) {
+      const later = moments.slice(Math.floor(moments.length / 2));
+      const [from, middle, to] = [moments[0], later[0], later.at(-1)];
+      if (from === undefined || middle === undefined || to === undefined) return from;
+      if (later.length < MOMENTS.least || paceOf(from, middle) < SLOW * paceOf(middle, to)) return from;
+      moments = later;
+    }
+  }
+
   private since(step: Step): number {
     return this.clock.monotonic() - (this.began.get(step) ?? this.clock.monotonic());
   }
+}
+
+/** Milliseconds for the whole, at the pace between two moments. */
+function paceOf(from: Progressed, to: Progressed): number {
+  return (to.at - from.at) / (to.share - from.share);
 }

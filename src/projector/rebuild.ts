@@ -1,5 +1,5 @@
 import { Refusal } from '../kernel/fault';
-import { type Position, START } from '../kernel/event';
+import { numberOf, type Position, START } from '../kernel/event';
 import { type EventLog } from '../kernel/event-log';
 import { EVERYTHING } from '../kernel/query';
 import { type Generation, NoGeneration, type ReadStore, targetOf } from '../kernel/read-store';
@@ -195,12 +195,13 @@ class Rebuild {
     const { log, store, projections, parts } = this;
     const live = await liveGenerations(store, projections);
     const paces = await readNotes(store, 'pace', this.names);
+    await this.prepare(live);
     this.estimate = new RebuildEstimate(
       parts.clock,
       meanPace([...paces.values()]),
       live.some((one) => one !== undefined),
+      this.passes.reduce((sum, { until }) => sum + numberOf(until), 0),
     );
-    await this.prepare(live);
     this.estimate.enter('project');
     for (const pass of this.passes) {
       const { until } = pass;

@@ -330,6 +330,15 @@ describe('Pages of the console (decisions X124)', () => {
     expect(cells).toEqual(['1001', '1,001', '42', '–', '2026-11-27 03:53:13 to 2026-11-27 03:58:35']);
   });
 
+  it('show the amounts of a column with the same decimals, and times of SQL as others', () => {
+    const rows = [22, 366.7, 0].map((value) => ({ value, time: '2026-11-13 05:19:28.367+00' }));
+    const section = { id: 'a', title: 'A', bodies: [table(rows, 'none', own('value', 'time'))] };
+    const text = sectionText(section, { base: '', here: '', formKey: '' });
+    const cells = [...text.matchAll(/<div>([\d.]+)<\/div>/g)].map(([, cell]) => cell);
+    expect(cells).toEqual(['22.00', '366.70', '0.00']);
+    expect(text).toContain('>2026-11-13 05:19:28</time>');
+  });
+
   it('do what takes effect for others at once only for a reason, as requests do', async () => {
     const here = '/console/read-model?name=vouchers';
     const form = formKey(await get(here, cookie));

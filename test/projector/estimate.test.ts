@@ -70,6 +70,34 @@ describe('the estimated end of a rebuild is within 20 % after the first tenth (d
     expect(worst(run(withRest(parts), ratio))).toBeLessThan(0.2);
   });
 
+  /** Parts of which the first take far longer: Elasticsearch digests what was loaded before. */
+  const slow = (many: number, times: number): readonly number[] =>
+    equal.map((_, at) => (at < many ? times : 1));
+
+  /** The steps behind it take as long as otherwise. */
+  const begun = (parts: readonly number[]): Model => ({ ...withRest(equal), parts });
+
+  test.each([
+    ['three parts as long as forty', slow(3, 14)],
+    ['a twentieth of the log', slow(10, 8)],
+    ['becoming faster', equal.map((_, at) => Math.max(1, 16 / (at + 1)))],
+  ])('if the beginning is slow, and the last time is known: %s', (_, parts) => {
+    const { measured } = run(withRest(equal), {});
+    expect(worst(run(begun(parts)))).toBeGreaterThan(1);
+    expect(worst(run(begun(parts), measured))).toBeLessThan(0.2);
+  });
+
+  test('if the beginning was slow the first time, from when the rest has its pace', () => {
+    const { seen, total } = run(begun(slow(10, 8)), ratio);
+    for (const { estimated, left } of seen.filter(({ done }) => done > 0.4))
+      expect(Math.abs(estimated - left) / total).toBeLessThan(0.25);
+  });
+
+  test('if everything takes three times as long as the last time, from a tenth of the log on', () => {
+    const { measured } = run(withRest(equal), {});
+    expect(worst(run(withRest(equal.map(() => 3)), measured))).toBeLessThan(0.2);
+  });
+
   test('if what follows takes as long as the last time, which was unusual', () => {
     const unusual = withRest(equal, { index: 1, compare: 0.8 });
     expect(worst(run(unusual))).toBeGreaterThan(0.2);

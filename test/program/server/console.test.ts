@@ -1,57 +1,27 @@
 import { execFile, spawnSync } from 'node:child_process';
-import { existsSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
+import { type Browser, type BrowserContext, type Page } from 'playwright-core';
 import { ModuleKind, ScriptTarget, transpile } from 'typescript';
 import { PAGES } from '../../../src/console/pages';
+import { ConsoleBrowser, SCREENS } from '../../support/console-browser';
 import { threadsGivingWay } from '../../support/priorities';
 import { removeFolder, Server, temporaryFolder } from '../../support/server';
 
-/** Where a Chromium is; `.ci/run` installs it from packages of the system. */
-const CHROMIUM = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
-
-/** As people have it: wide and narrow, light and dark. */
-const SCREENS = [
-  { name: 'wide and light', viewport: { width: 1280, height: 900 }, colorScheme: 'light' },
-  { name: 'narrow and dark', viewport: { width: 390, height: 844 }, colorScheme: 'dark' },
-] as const;
-
-/** Keys with which pages show something of the demonstration. */
-const KEYS: Readonly<Record<string, string>> = {
-  'read-model': '?name=vouchers',
-  document: '?readModel=vouchers&id=1',
-  find: '?id=17',
-  loads: '?feedId=1001',
-  log: '?stream=feed-1001',
-  event: '?position=600',
-  history: '?kind=product&feedId=1001&id=KL-00870',
-  why: '?kind=product&feedId=1001&id=KL-00870',
-  mappings: '?fid=1001',
-  products: '?publisher=11&fid=1001',
-  vouchers: '?publisher=11',
-  claim: '?id=17&versionNo=0',
-  sql: '?q=SELECT%20count(*)%20AS%20n%20FROM%20feeds',
-};
+/** All are looked at in `test/servers`. */
+const SOME_SCREENS = SCREENS.filter((_, at) => at === 0 || at === 3);
 
 let folder: string;
 let server: Server;
 let browser: Browser;
-let token: string;
-/** What pages have complained of: errors, and what their policy forbids. */
-const complaints: string[] = [];
+let shown: ConsoleBrowser;
 
 beforeAll(async () => {
   folder = await temporaryFolder();
   server = await Server.start(folder, { args: ['--demo'] });
-  const line = server.stdoutLines.find((one) => / OPS +operator/.test(one));
-  token = line?.split(' ')[0] ?? '';
-  await messagesAreSent();
-  const executablePath = CHROMIUM.find(existsSync);
-  if (executablePath === undefined)
-    throw new Error(`this test needs Chromium at one of ${CHROMIUM.join(', ')}: apt-get install chromium`);
-  browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] });
+  shown = await ConsoleBrowser.open(server);
+  ({ browser } = shown);
 });
 afterAll(async () => {
   await browser.close();
@@ -59,30 +29,8 @@ afterAll(async () => {
   await removeFolder(folder);
 });
 
-/** The messages of the demonstration are sent: one receiver has accepted some, another one was disabled. */
-async function messagesAreSent(): Promise<void> {
-  const list = async (path: string) =>
-    (await (await fetch(`${server.url}/ops/1.0/${path}?token=${token}`)).json()) as { receiverId: string }[];
-  while (
-    (await list('deliveries;state=delivered')).length === 0 ||
-    (await list('deliveries;state=held')).length === 0
-  );
-}
-
-async function logIn(context: BrowserContext): Promise<Page> {
-  const page = await context.newPage();
-  page.on('pageerror', (error) => complaints.push(error.message));
-  page.on('console', (message) => {
-    if (['error', 'warning'].includes(message.type())) complaints.push(message.text());
-  });
-  await page.goto(`${server.url}/console`);
-  await page.getByLabel('Token of an operator, for OPS').fill(token);
-  await page.getByRole('button', { name: 'Log in' }).click();
-  await page.waitForURL('**/console/overview');
-  return page;
-}
-
-const address = (name: string): string => `${server.url}/console/${name}${KEYS[name] ?? ''}`;
+const address = (name: string): string => shown.address(name);
+const logIn = async (context: BrowserContext): Promise<Page> => await shown.logIn(context);
 
 /** Opens the form of an action, and confirms it. */
 async function act(page: Page, name: string, fields: Readonly<Record<string, string>> = {}): Promise<void> {
@@ -96,59 +44,44 @@ async function act(page: Page, name: string, fields: Readonly<Record<string, str
 
 const status = async (page: Page): Promise<string | null> => await page.getByRole('status').textContent();
 
-describe.each(SCREENS)('The console in a browser, $name (decisions X124)', ({ viewport, colorScheme }) => {
-  let context: BrowserContext;
-  let page: Page;
-  beforeAll(async () => {
-    context = await browser.newContext({ viewport, colorScheme });
-    page = await logIn(context);
-  });
-  afterAll(() => context.close());
+describe.each(SOME_SCREENS)(
+  'The console in a browser, $name (decisions X124)',
+  ({ viewport, colorScheme }) => {
+    let context: BrowserContext;
+    let page: Page;
+    beforeAll(async () => {
+      context = await browser.newContext({ viewport, colorScheme });
+      page = await logIn(context);
+    });
+    afterAll(() => context.close());
 
-  it.each(PAGES.map((one) => one.name))('shows %s without complaints, within the screen', async (one) => {
-    const answer = await page.goto(address(one));
-    expect(answer?.status()).toBe(200);
-    await page.waitForLoadState('load');
-    const beyond = await page.evaluate('document.documentElement.scrollWidth - innerWidth');
-    expect([
-      one,
-      beyond,
-      await page.locator('main .said.bad').allTextContents(),
-      complaints.splice(0),
-    ]).toEqual([one, 0, [], []]);
-    // Tables are read without being scrolled sideways.
-    const scrolled =
-      "[...document.querySelectorAll('.scrolled')].filter((one) => one.scrollWidth > one.clientWidth).length";
-    expect([one, await page.evaluate(scrolled)]).toEqual([one, 0]);
-    // Whatever can be filled in has a name that is read out.
-    // At once: a part that is sent again meanwhile replaces its fields.
-    const fields = "[...document.querySelectorAll('main :is(input:not([type=hidden]), select, textarea)')]";
-    const unnamed = await page.evaluate(`${fields}.filter((field) => field.labels.length !== 1).length`);
-    expect(unnamed).toBe(0);
-  });
+    it.each(PAGES.map((one) => one.name))('shows %s without complaints, within the screen', async (one) => {
+      await shown.expectFit(page, one);
+    });
 
-  it('draws the prices of a product', async () => {
-    await page.goto(address('history'));
-    await expect(page.locator('figure.plot canvas').count()).resolves.toBe(1);
-  });
+    it('draws the prices of a product', async () => {
+      await page.goto(address('history'));
+      await expect(page.locator('figure.plot canvas').count()).resolves.toBe(1);
+    });
 
-  it('is used with the keyboard', async () => {
-    await page.goto(address('log'));
-    await page.keyboard.press('Tab');
-    await expect(page.locator(':focus').textContent()).resolves.toBe('Skip to the content');
-    await page.keyboard.press('Enter');
-    await page.keyboard.press('Tab');
-    await expect(page.locator('main :focus').count()).resolves.toBe(1);
-    await page.locator('h1').click();
-    await page.keyboard.press('/');
-    await page.keyboard.type('17');
-    await page.keyboard.press('Enter');
-    await page.waitForURL('**/console/find?id=17');
-    await page.getByRole('link', { name: 'claim 17' }).click();
-    await page.waitForURL('**/console/history?kind=claim&id=17');
-    await expect(page.locator('tbody tr').first().textContent()).resolves.toContain('ClaimFiled');
-  });
-});
+    it('is used with the keyboard', async () => {
+      await page.goto(address('log'));
+      await page.keyboard.press('Tab');
+      await expect(page.locator(':focus').textContent()).resolves.toBe('Skip to the content');
+      await page.keyboard.press('Enter');
+      await page.keyboard.press('Tab');
+      await expect(page.locator('main :focus').count()).resolves.toBe(1);
+      await page.locator('h1').click();
+      await page.keyboard.press('/');
+      await page.keyboard.type('17');
+      await page.keyboard.press('Enter');
+      await page.waitForURL('**/console/find?id=17');
+      await page.getByRole('link', { name: 'claim 17' }).click();
+      await page.waitForURL('**/console/history?kind=claim&id=17');
+      await expect(page.locator('tbody tr').first().textContent()).resolves.toContain('ClaimFiled');
+    });
+  },
+);
 
 describe('The console (decisions X124)', () => {
   it('pauses a read model, compares it and rolls it back', async () => {
@@ -244,13 +177,13 @@ describe('The documentation of a demonstration (decisions X82, X83, X140)', () =
     'errors/503',
   ];
 
-  describe.each(SCREENS)('in a browser, $name', ({ viewport, colorScheme }) => {
+  describe.each(SOME_SCREENS)('in a browser, $name', ({ viewport, colorScheme }) => {
     let page: Page;
     beforeAll(async () => {
       page = await (await browser.newContext({ viewport, colorScheme })).newPage();
-      page.on('pageerror', (error) => complaints.push(error.message));
+      page.on('pageerror', (error) => shown.complaints.push(error.message));
       page.on('console', (message) => {
-        if (['error', 'warning'].includes(message.type())) complaints.push(message.text());
+        if (['error', 'warning'].includes(message.type())) shown.complaints.push(message.text());
       });
     });
     afterAll(() => page.context().close());
@@ -272,7 +205,7 @@ describe('The documentation of a demonstration (decisions X82, X83, X140)', () =
         await page.evaluate(unnamed),
         await page.evaluate(twice),
       ];
-      expect([name, found, complaints.splice(0)]).toEqual([name, [0, 0, 0, []], []]);
+      expect([name, found, shown.complaints.splice(0)]).toEqual([name, [0, 0, 0, []], []]);
     });
   });
 

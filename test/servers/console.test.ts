@@ -1,0 +1,38 @@
+import { PAGES } from '../../src/console/pages';
+import { ConsoleBrowser, SCREENS } from '../support/console-browser';
+import { type EsdbServer, startEsdbServer } from '../support/esdb-server';
+import { removeFolder, Server, temporaryFolder } from '../support/server';
+import { ownStore } from './server';
+
+describe('The console over EventStoreDB and Elasticsearch, in a browser (decisions X124)', () => {
+  const store = ownStore();
+  let esdb: EsdbServer;
+  let folder: string;
+  let server: Server;
+  let shown: ConsoleBrowser;
+
+  beforeAll(async () => {
+    esdb = await startEsdbServer();
+    folder = await temporaryFolder();
+    const environment = { EVENT_LOG: esdb.url, READ_STORE: store.url };
+    server = await Server.start(folder, { args: ['--demo'], environment });
+    shown = await ConsoleBrowser.open(server);
+  });
+  afterAll(async () => {
+    await shown.browser.close();
+    expect(await server.end()).toBe(0);
+    await store.remove();
+    await esdb.stop();
+    await removeFolder(folder);
+  });
+
+  it.each(SCREENS)(
+    'shows each page without complaints, within the screen: $name',
+    async ({ viewport, colorScheme }) => {
+      const context = await shown.browser.newContext({ viewport, colorScheme });
+      const page = await shown.logIn(context);
+      for (const { name } of PAGES) await shown.expectFit(page, name);
+      await context.close();
+    },
+  );
+});
