@@ -1,5 +1,5 @@
 import { type ProductCriteria, searchWindow } from '../projections/product-search';
-import { type Random } from '../src/demo/random';
+import { type Random } from '../src/demo/catalogue';
 import { BRANDS, type Catalogue, COLOURS, PRICES, VOCABULARY } from './catalogue';
 import { CATEGORIES } from './products';
 

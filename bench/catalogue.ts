@@ -1,6 +1,5 @@
 import { products } from '../projections/products';
-import { ean13 } from '../src/demo/catalogue';
-import { seededRandom } from '../src/demo/random';
+import { ean13, seededRandom } from '../src/demo/catalogue';
 import { type StoredOffer, offerId } from '../src/domain/products/offer';
 import { type Document } from '../src/kernel/read-store';
 import { type Directory } from '../src/network/directory';

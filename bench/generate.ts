@@ -1,7 +1,6 @@
 import { type PostedCategory } from '../src/network/categories/mapped-category';
-import { ean13 } from '../src/demo/catalogue';
+import { ean13, type Random, seededRandom } from '../src/demo/catalogue';
 import { type PostedProduct } from '../src/demo/products';
-import { type Random, seededRandom } from '../src/demo/random';
 
 export interface GenerateOptions {
   readonly count: number;

@@ -12,7 +12,7 @@ import {
   searchProducts,
   type WantedFacets,
 } from '../projections/product-search';
-import { seededRandom } from '../src/demo/random';
+import { seededRandom } from '../src/demo/catalogue';
 import { type Engines, openEngines } from '../src/engines/open';
 import { CatalogueScan, type FoundInCatalogue } from './bare/scan-catalogue';
 import { Catalogue } from './catalogue';

@@ -13,8 +13,8 @@ import { addCategories, addMappings } from './categories';
 import { addClaims, addTransactions } from './transactions';
 import { addFeeds, addProducts } from './feeds';
 import { addHistory, addActions, addWhy } from './history';
-import { addLog, addBackup } from './log';
-import { addNetwork } from './network';
+import { addLog, addBackup, addServer } from './log';
+import { addNetwork, addTokens } from './network';
 import { addNotifications } from './notifications';
 import { addProjections, addRebuild, addParked } from './projections';
 import {
@@ -29,9 +29,7 @@ import {
   printList,
   withJson,
 } from './settings';
-import { addServer } from './server';
 import { addSql } from './sql';
-import { addTokens } from './tokens';
 
 /** Success, failure, wrong usage. */
 type ExitCode = 0 | 1 | 2;

@@ -13,7 +13,7 @@ import { type PostedClaim, type PostedList } from '../services/claims/claims-bod
 import { rejectionOf, reviewClaim } from '../operations/network-claims';
 import { DEMO, demoNetwork } from './network';
 import { DAY } from './products';
-import { type Random, seededRandom } from './random';
+import { type Random, seededRandom } from './catalogue';
 import { type DemoParts, type DemoStep } from './transactions';
 
 interface KnownOrder extends OrderTransaction {

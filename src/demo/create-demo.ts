@@ -2,7 +2,7 @@ import { createHmac, randomBytes } from 'node:crypto';
 import { access, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { FeedRefusals } from '../domain/products/feed';
-import { VoucherWriter } from '../domain/vouchers/voucher-writer';
+import { VoucherWriter } from '../domain/vouchers/voucher';
 import { VisibleWrites, WaitForReadModels } from '../http/visible-writes';
 import { START } from '../kernel/event';
 import { type EventLog } from '../kernel/event-log';

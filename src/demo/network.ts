@@ -1,5 +1,4 @@
-import { KINDS } from './catalogue';
-import { type DemoLanguage, inLanguage, type Words, wordsIn } from './random';
+import { KINDS, type DemoLanguage, inLanguage, type Words, wordsIn } from './catalogue';
 
 /** Ids of the demo organisations and sites. */
 export const DEMO = {

@@ -1,8 +1,7 @@
 import { type Identifiers, type Product } from '../domain/products/feed';
 import { type PostedCategory } from '../network/categories/mapped-category';
-import { type Article, catalogue } from './catalogue';
+import { type Article, catalogue, inLanguage, type Random, seededRandom, type Words } from './catalogue';
 import { CATEGORIES, type DemoFeed, FEEDS } from './network';
-import { inLanguage, type Random, seededRandom, type Words } from './random';
 
 /** A product as posted in JSON (Document 1, Product posted by an advertiser). */
 export interface PostedProduct extends Omit<Product, 'identifiers'>, Identifiers {

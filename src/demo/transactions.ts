@@ -8,7 +8,7 @@ import { planNetwork } from '../operations/import-network';
 import { type CommandResults, type Recorded, TransactionCommands } from '../services/transactions/commands';
 import { DEMO, demoNetwork } from './network';
 import { DAY } from './products';
-import { type Random, seededRandom } from './random';
+import { type Random, seededRandom } from './catalogue';
 
 /** Something to do at a time. */
 export interface DemoStep {

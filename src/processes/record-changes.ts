@@ -1,7 +1,7 @@
 import { feedChanges, type StoredFeedChanges, unrecordedSince } from '../../projections/feeds';
 import { products, toOffer } from '../../projections/products';
 import { oldestSubscription } from '../../projections/subscriptions';
-import { FEED, type FeedClosing, type ProductChange } from '../domain/products/feed';
+import { FEED, type FeedClosing, parseChange, type ProductChange } from '../domain/products/feed';
 import {
   audienceOf,
   type ChangedProduct,
@@ -9,7 +9,6 @@ import {
   type FeedChangeEvent,
   type RecordedLoad,
 } from '../domain/products/feed-changes';
-import { parseChange } from '../domain/products/feed-codec';
 import { type Offer, offerId } from '../domain/products/offer';
 import { BACK_IN_STOCK, PRICE_FELL } from '../domain/products/topic';
 import { isUsable } from '../domain/subscriptions/delivery-requests';

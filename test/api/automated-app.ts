@@ -11,7 +11,7 @@ import { smallNetwork } from '../support/small-network';
 import { eventsOfTransaction, report, sale } from '../support/transactions';
 
 export const [MINUTE, DAY] = [60_000, 86_400_000] as const;
-export const AT = Date.parse('2026-01-05T08:00:00.000Z');
+const AT = Date.parse('2026-01-05T08:00:00.000Z');
 export const NETWORK = smallNetwork();
 const [shop] = NETWORK.programs;
 

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { vouchers } from '../../projections/vouchers';
 import { type EventLog } from '../../src/kernel/event-log';
 import { rebuild } from '../../src/projector/rebuild';
-import { VoucherWriter } from '../../src/domain/vouchers/voucher-writer';
+import { VoucherWriter } from '../../src/domain/vouchers/voucher';
 import { SYSTEM_CLOCK } from '../../src/runtime/clock';
 import { checked } from '../domain/vouchers/posted';
 import { TestApp } from '../support/app';

@@ -15,9 +15,8 @@ import { type Position, type RecordedEvent, streamOf } from '../../src/kernel/ev
 import { type EventLog } from '../../src/kernel/event-log';
 import { SYSTEM_CLOCK } from '../../src/runtime/clock';
 import { BEHIND } from '../../src/services/products/download/joined-facts';
-import { type FeedClosing, type FeedEvent } from '../../src/domain/products/feed';
+import { type FeedClosing, type FeedEvent, encodeContent } from '../../src/domain/products/feed';
 import { FeedStates } from '../../src/services/products/feed.queries';
-import { encodeContent } from '../../src/domain/products/feed-codec';
 import { FeedWriter } from '../../src/services/products/load/feed-writer';
 import { catchUp } from '../../src/services/products/load/fingerprint-cache';
 import { Fingerprints } from '../../src/domain/products/fingerprints';

@@ -1,5 +1,5 @@
 import { PassThrough } from 'node:stream';
-import { progressOn } from '../../src/cli/progress';
+import { progressOn } from '../../src/cli/settings';
 import { ProgressMeter } from '../../src/projector/progress-meter';
 import { TestClock } from '../support/clock';
 

@@ -1,12 +1,11 @@
 import { faultsOf } from '../../src/kernel/fault';
 import { Refusals } from '../../src/wire/api/posted';
 import { listOf, record, type RecordKind } from '../../src/wire/record/record';
-import { exampleOf, xmlExampleOf } from '../../src/wire/record/document';
+import { exampleOf, xmlExampleOf, xmlWriter } from '../../src/wire/record/document';
 import { JsonSchemas } from '../../src/wire/api/openapi';
 import { boolean, idOf, integer, text, wordOf } from '../../src/wire/record/kinds';
 import { postedFromXml } from '../../src/wire/xml/posted';
 import { recordReader } from '../../src/wire/record/read';
-import { xmlWriter } from '../../src/wire/record/xml';
 import { parseXml } from '../../src/wire/xml/read';
 
 const now = new Date('2026-03-01');

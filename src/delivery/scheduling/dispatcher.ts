@@ -9,10 +9,9 @@ import { atMost } from '../../runtime/unavailable';
 import { FairQueue } from '../../runtime/fair-queue';
 import { type Rerenderer } from '../matching/rerender';
 import { type Attempt, type AttemptResult } from '../sending/attempt';
-import { DeadLetters, Disabling, untilDone } from './domain-log';
-import { isTestMessage } from './matched-events';
+import { DeadLetters, Disabling, untilDone, expireOld } from './dead-letters';
+import { isTestMessage, type PartitionState } from './partition-state';
 import { MessageCache } from './message-cache';
-import { expireOld } from './old-messages';
 import {
   attemptNumber,
   cancelledOutcome,
@@ -26,7 +25,6 @@ import {
   withoutRate,
 } from './outcome';
 import { type OwnedPartition, type WriterCallbacks } from './owned-partition';
-import { type PartitionState } from './partition-state';
 import { type ReceiverState } from './receiver-state';
 import { type Recipients } from './recipients';
 import { Scheduler, type SchedulerParts, type ServedReceiver, type Started } from './scheduler';

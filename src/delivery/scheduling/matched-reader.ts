@@ -4,7 +4,7 @@ import { type Position, type RecordedEvent, START } from '../../kernel/event';
 import { DamagedLog, EngineUnavailable, type EventLog } from '../../kernel/event-log';
 import { MATCHED } from '../../domain/deliveries/delivery-events';
 import { partitionOf } from '../../domain/subscriptions/receiver-id';
-import { receiverIn, takeMatched } from './matched-events';
+import { receiverIn, takeMatched } from './partition-state';
 import { type OwnedPartition } from './owned-partition';
 
 type Partitions = ReadonlyMap<number, OwnedPartition>;

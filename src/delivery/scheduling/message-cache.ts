@@ -2,7 +2,7 @@ import { type EventLog } from '../../kernel/event-log';
 import { FairQueue } from '../../runtime/fair-queue';
 import { traceIn } from '../../runtime/tracing';
 import { MATCHED, type Message } from '../../domain/deliveries/delivery-events';
-import { isUsableMessage, receiverIn } from './matched-events';
+import { isUsableMessage, receiverIn } from './partition-state';
 
 /**
  * Messages that are read at once, since those around one that is needed are needed soon; fewer while other reads are in

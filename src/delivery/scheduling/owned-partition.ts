@@ -3,13 +3,19 @@ import { APPEND_LIMITS, EngineUnavailable, type EventLog, RevisionConflict } fro
 import { type LeaseHolder } from '../../runtime/lease-holder';
 import { newPromise } from '../../runtime/concurrency';
 import { type Outcome, type PartitionEvent, partitionStream } from '../../domain/deliveries/delivery-events';
-import { PartitionState, restorePartition, type SavedPart, savePartition } from './partition-state';
+import {
+  PartitionState,
+  restorePartition,
+  type SavedPart,
+  savePartition,
+  isUsableOutcome,
+  isUsablePart,
+} from './partition-state';
 import { type Started } from './scheduler';
 import { type Clock } from '../../runtime/clock';
 import { Backoff } from '../../runtime/unavailable';
 import { eventsOf, toNewEvent } from '../../kernel/decider';
 import { type NewEvent, NO_STREAM, type RecordedEvent } from '../../kernel/event';
-import { isUsableOutcome, isUsablePart } from './matched-events';
 
 /** A partition that this process sends for. */
 export class OwnedPartition {

@@ -21,10 +21,13 @@ import {
   type Messages,
   type Readers,
   streamParts,
+  BATCH,
+  History,
+  type ReadSelection,
+  selectionOf,
 } from './stream-reads';
 import { NoAnswer, RefusedByServer, unavailable } from './failure';
 import { type End, type LogHead } from './head';
-import { BATCH, History, type ReadSelection, selectionOf } from './history';
 import { type IndexedLog, isIndexed, keepIndex, readIndex } from './reference-index';
 import { backwardsRequest, RetryBudget, streamRequest } from './requests';
 import { metadataEvent, type Namespace, type SentEvent } from './sent-event';

@@ -17,7 +17,7 @@ import { batchesOf } from '../../runtime/concurrency';
 import { Backoff } from '../../runtime/unavailable';
 import { detailsOf, isTransient } from './failure';
 import { type End, type End as LogEnd } from './head';
-import { type ReadSelection } from './history';
+import { type ReadSelection, eventsIn, type Readers } from './stream-reads';
 import { streamRequest } from './requests';
 import {
   INDEX,
@@ -27,7 +27,6 @@ import {
   type SentEvent,
   type StreamMetadata,
 } from './sent-event';
-import { eventsIn, type Readers } from './stream-reads';
 
 /** Up to where the index is complete, and the revision of its last record by then. */
 interface IndexMark {

@@ -31,7 +31,7 @@ import { type Clock } from '../../runtime/clock';
 import { type Shape } from '../../wire/api/description';
 import { boolean, integer, text, textOrNone } from '../../wire/record/kinds';
 import { type AnswerOf, listOf, prefixed, record } from '../../wire/record/record';
-import { xmlWriter } from '../../wire/record/xml';
+import { xmlWriter } from '../../wire/record/document';
 import { type XmlElement } from '../../wire/xml/write';
 import { rootAttributes } from './result-text';
 

@@ -12,7 +12,7 @@ import { type CsvCell, csvLines, type CsvSeparators } from '../../wire/csv/rows'
 import { date, text, wordOf } from '../../wire/record/kinds';
 import { jsonList, type ListText, xmlList } from '../../wire/record/list';
 import { type AnswerOf, listOf, pick, prefixed, record, type Scalar } from '../../wire/record/record';
-import { xmlWriter } from '../../wire/record/xml';
+import { xmlWriter } from '../../wire/record/document';
 import { type XmlElement } from '../../wire/xml/write';
 import { productFaults as fault } from '../../domain/products/feed';
 import {

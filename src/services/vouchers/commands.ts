@@ -1,7 +1,12 @@
 import { hash } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
-import { VOUCHER_TYPES, voucherFaults as fault } from '../../domain/vouchers/voucher';
-import { type VoucherPost, VoucherWriter, type WrittenVoucher } from '../../domain/vouchers/voucher-writer';
+import {
+  VOUCHER_TYPES,
+  voucherFaults as fault,
+  type VoucherPost,
+  VoucherWriter,
+  type WrittenVoucher,
+} from '../../domain/vouchers/voucher';
 import { VisibleWrites } from '../../http/visible-writes';
 import { type Position } from '../../kernel/event';
 import { type Fault, faultsIn } from '../../kernel/fault';

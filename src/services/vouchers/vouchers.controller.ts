@@ -1,6 +1,5 @@
 import { Body, Controller, Delete, type DynamicModule, Get, Module, Param, Post } from '@nestjs/common';
-import { voucherFaults as fault, voucherFaultTable } from '../../domain/vouchers/voucher';
-import { VoucherWriter } from '../../domain/vouchers/voucher-writer';
+import { voucherFaults as fault, voucherFaultTable, VoucherWriter } from '../../domain/vouchers/voucher';
 import { Answer, faultsIn, ListAnswer } from '../../http/answer';
 import { ApiOperation, CurrentCaller, MatrixKeys, Produces, Roles } from '../../http/decorators';
 import { PostedBody } from '../../http/posted-body';

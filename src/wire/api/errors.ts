@@ -1,8 +1,7 @@
 import { Fault, faultsOf } from '../../kernel/fault';
-import { schemaOf } from '../record/document';
+import { schemaOf, xmlWriter } from '../record/document';
 import { text } from '../record/kinds';
 import { type AnswerOf, listOf, record } from '../record/record';
-import { xmlWriter } from '../record/xml';
 import { type XmlElement } from '../xml/write';
 import { type XmlSchema } from '../xml/xsd';
 import { type Shape } from './description';

@@ -12,7 +12,7 @@ import {
   type NamedType,
   type RecordKind,
 } from './record';
-import { postedXmlWriter, xmlWriter } from './xml';
+import { type Posted } from '../api/posted';
 
 /** Compiles the table of an answer into a function that makes its XML document. */
 export function documentWriter<K extends Kind>({
@@ -285,4 +285,74 @@ class XsdTypes {
     if (parts.every(([part]) => !part.endsWith('*'))) return { all: elements };
     return { any: Object.fromEntries(parts.map(([part, type]) => [part.replace(/[?*]$/, ''), type])) };
   }
+}
+
+type WriteXml = (value: unknown) => XmlContent;
+type XmlDraft = Record<string, XmlElement[string]>;
+
+/** Compiles a table into a function that makes the XML of an answer. */
+export function xmlWriter<K extends RecordKind>(kind: K): (answer: AnswerOf<K>) => XmlElement;
+export function xmlWriter<K extends Kind>(kind: K): (answer: AnswerOf<K>) => XmlContent;
+export function xmlWriter(kind: Kind): WriteXml {
+  return writerOf(kind, ({ answered }) => answered.write as WriteXml, '');
+}
+
+/** The same of a post, of its values as JSON has them. */
+function postedXmlWriter(kind: Kind): WriteXml {
+  return writerOf(kind, () => String, '');
+}
+
+type OfScalar = (scalar: Extract<Kind, { readonly is: 'scalar' }>) => WriteXml;
+
+/** `prefix`, with its colon, is that of all elements within. */
+function writerOf(kind: Kind, ofScalar: OfScalar, prefix: string): WriteXml {
+  switch (kind.is) {
+    case 'scalar':
+      return ofScalar(kind);
+    case 'list':
+      return listWriter(kind, ofScalar, prefix);
+    case 'record': {
+      const fields = Object.entries(kind.fields);
+      const hasAttributes = fields.some(([, field]) => field.in === 'attribute');
+      const steps = fields.map(([name, field]) => ({ name, add: adderOf(name, field, ofScalar, prefix) }));
+      return (values) => {
+        const attributes: XmlDraft = {};
+        const element: XmlDraft = hasAttributes ? { $: attributes } : {};
+        for (const { name, add } of steps) {
+          const value = (values as Posted)[name];
+          if (value !== undefined) add(value, element, attributes);
+        }
+        return element;
+      };
+    }
+  }
+}
+
+type Add = (value: unknown, element: XmlDraft, attributes: XmlDraft) => void;
+
+/** Adds the value of a field where it stands. */
+function adderOf(name: string, field: Field, ofScalar: OfScalar, inherited: string): Add {
+  const prefix = field.prefix === undefined ? inherited : `${field.prefix}:`;
+  const write = writerOf(field.kind, ofScalar, prefix);
+  const element = prefix + name;
+  switch (field.in) {
+    case 'attribute':
+      return (value, _, attributes) => (attributes[name] = write(value));
+    case 'text':
+      return (value, into) => (into['_'] = write(value));
+    case 'content':
+      return (value, into) => Object.assign(into, write(value));
+    default:
+      return (value, into) => (into[element] = write(value));
+  }
+}
+
+function listWriter({ of, each }: List, ofScalar: OfScalar, prefix: string): WriteXml {
+  const element = prefix + each;
+  // Compiled late: a record may contain itself.
+  let write: WriteXml | undefined;
+  return (items) => {
+    const writeItem = (write ??= writerOf(of(), ofScalar, prefix));
+    return { [element]: (items as readonly unknown[]).map(writeItem) };
+  };
 }

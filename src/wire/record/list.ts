@@ -3,9 +3,8 @@ import { type Format } from '../api/format';
 import { type CsvCell, csvLines } from '../csv/rows';
 import { writeJson } from '../json/write';
 import { writeXml, type XmlContent, type XmlElement, xmlPiece } from '../xml/write';
-import { documentWriter, exampleOf } from './document';
+import { documentWriter, exampleOf, xmlWriter } from './document';
 import { type AnswerOf, isAlways, type List, type RecordKind } from './record';
-import { xmlWriter } from './xml';
 
 export interface ListView {
   readonly format: Format;

@@ -10,7 +10,7 @@ import {
   partitionStream,
 } from '../../../src/domain/deliveries/delivery-events';
 import { partitionOf } from '../../../src/domain/subscriptions/receiver-id';
-import { expireOld } from '../../../src/delivery/scheduling/old-messages';
+import { expireOld } from '../../../src/delivery/scheduling/dead-letters';
 import { PartitionState } from '../../../src/delivery/scheduling/partition-state';
 import { takePartition } from '../../../src/delivery/scheduling/owned-partition';
 import { subscriptionDecider } from '../../../src/domain/subscriptions/subscription';

@@ -6,8 +6,9 @@ import {
   type OutcomeKind,
   partitionStream,
 } from '../../../src/domain/deliveries/delivery-events';
-import { receiverIn, takeMatched } from '../../../src/delivery/scheduling/matched-events';
 import {
+  receiverIn,
+  takeMatched,
   PartitionState,
   restorePartition,
   type SavedPart,

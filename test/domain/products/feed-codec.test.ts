@@ -1,8 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
 import { type NewEvent, type RecordedEvent, START } from '../../../src/kernel/event';
-import { type CurrencyAt, type ProductChange } from '../../../src/domain/products/feed';
-import { encodeChange, parseChange, stockIn } from '../../../src/domain/products/feed-codec';
+import {
+  type CurrencyAt,
+  type ProductChange,
+  encodeChange,
+  parseChange,
+  stockIn,
+} from '../../../src/domain/products/feed';
 import { digestOf } from '../../../src/domain/products/fingerprints';
 import { anyCharacters } from '../../support/any-characters';
 

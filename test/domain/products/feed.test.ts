@@ -1,7 +1,15 @@
 import fc from 'fast-check';
 import { START } from '../../../src/kernel/event';
-import { decide, evolve, type Product, withStock } from '../../../src/domain/products/feed';
-import { encodeChange, encodeContent, parseChange, stockIn } from '../../../src/domain/products/feed-codec';
+import {
+  decide,
+  evolve,
+  type Product,
+  withStock,
+  encodeChange,
+  encodeContent,
+  parseChange,
+  stockIn,
+} from '../../../src/domain/products/feed';
 import { Fingerprints } from '../../../src/domain/products/fingerprints';
 
 const PRODUCT: Product = {

@@ -1,5 +1,5 @@
 import { START } from '../../../src/kernel/event';
-import { type VoucherPost } from '../../../src/domain/vouchers/voucher-writer';
+import { type VoucherPost } from '../../../src/domain/vouchers/voucher';
 
 export const AT = '2026-03-01T12:00:00.000Z';
 

@@ -1,5 +1,5 @@
 import { type EventLog } from '../../../src/kernel/event-log';
-import { VoucherWriter } from '../../../src/domain/vouchers/voucher-writer';
+import { VoucherWriter } from '../../../src/domain/vouchers/voucher';
 import { SYSTEM_CLOCK } from '../../../src/runtime/clock';
 import { eventsOf, withLog } from '../../support/temporary-log';
 import { AT, checked } from './posted';

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { type Position } from '../../../src/kernel/event';
-import { type VoucherPost, VoucherWriter } from '../../../src/domain/vouchers/voucher-writer';
+import { type VoucherPost, VoucherWriter } from '../../../src/domain/vouchers/voucher';
 import { SYSTEM_CLOCK } from '../../../src/runtime/clock';
 import { DIST } from '../../support/built';
 import { SHARED_LOGS, type SharedLog } from '../../support/shared-logs';

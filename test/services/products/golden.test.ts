@@ -6,8 +6,7 @@ import { products } from '../../../projections/products';
 import { type StoredOffer } from '../../../src/domain/products/offer';
 import { Directory } from '../../../src/network/directory';
 import { START } from '../../../src/kernel/event';
-import { evolve, type FeedEvent, type RefusalEvent } from '../../../src/domain/products/feed';
-import { parseChange } from '../../../src/domain/products/feed-codec';
+import { evolve, type FeedEvent, type RefusalEvent, parseChange } from '../../../src/domain/products/feed';
 import { endedLoad } from '../../../src/services/products/load/restore';
 import { Fingerprints } from '../../../src/domain/products/fingerprints';
 

@@ -6,7 +6,7 @@ import { Fault, Faults } from '../../../src/kernel/fault';
 import { importNetwork } from '../../../src/operations/import-network';
 import { SYSTEM_CLOCK } from '../../../src/runtime/clock';
 import { VoucherCommands } from '../../../src/services/vouchers/commands';
-import { VoucherWriter } from '../../../src/domain/vouchers/voucher-writer';
+import { VoucherWriter } from '../../../src/domain/vouchers/voucher';
 import { TestClock } from '../../support/clock';
 import { smallNetwork } from '../../support/small-network';
 import { eventsOf, overrideLog, withLog } from '../../support/temporary-log';

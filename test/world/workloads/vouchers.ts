@@ -1,4 +1,4 @@
-import { VoucherWriter } from '../../../src/domain/vouchers/voucher-writer';
+import { VoucherWriter } from '../../../src/domain/vouchers/voucher';
 import { VoucherCommands } from '../../../src/services/vouchers/commands';
 import { type Command } from '../clients';
 import { type ApiParts } from '../host';

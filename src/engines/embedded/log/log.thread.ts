@@ -1,9 +1,8 @@
 import { BroadcastChannel, type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { serveCalls } from '../../../runtime/calls';
 import { RevisionConflict } from '../../../kernel/event-log';
-import { GroupCommit, type Sent } from './group-commit';
+import { GroupCommit, type Sent, LogWriter, type PackedAppend } from './log-writer';
 import { expireWith } from './sqlite-event-log';
-import { LogWriter, type PackedAppend } from './log-writer';
 import { type LogKind, SUBJECTS } from './schema';
 
 /** The log's file, and the channel on which the thread broadcasts the head of the log. */

@@ -5,10 +5,9 @@ import { setImmediate } from 'node:timers/promises';
 import { callsOver, type Remote } from '../../../runtime/calls';
 import { DamagedLog, EngineUnavailable, type EventLog, type ExpiringLog } from '../../../kernel/event-log';
 import { countedAppend } from '../../check-append';
-import { AppendSender, GroupCommit } from './group-commit';
+import { AppendSender, GroupCommit, LogWriter, TEXTS } from './log-writer';
 import { LogReader } from './log-reader';
 import { type LogThread, type LogThreadData } from './log.thread';
-import { LogWriter, TEXTS } from './log-writer';
 import { type LogKind, openToAppend, SUBJECTS } from './schema';
 import {
   type Expire,

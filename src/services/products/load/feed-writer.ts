@@ -10,8 +10,9 @@ import {
   type ProductCommand,
   type Tally,
   withStock,
+  encodeChange,
+  stockIn,
 } from '../../../domain/products/feed';
-import { encodeChange, stockIn } from '../../../domain/products/feed-codec';
 import { type Digest, type Fingerprints } from '../../../domain/products/fingerprints';
 import { appendIdempotently, toNewEvent } from '../../../kernel/decider';
 import { type NewEvent, type Position, streamOf } from '../../../kernel/event';

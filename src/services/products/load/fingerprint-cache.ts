@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto';
 import { mkdir, open, readFile, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { type CurrencyAt, evolve, FEED } from '../../../domain/products/feed';
-import { parseChange } from '../../../domain/products/feed-codec';
+import { type CurrencyAt, evolve, FEED, parseChange } from '../../../domain/products/feed';
 import { Fingerprints } from '../../../domain/products/fingerprints';
 import { NO_STREAM, streamOf } from '../../../kernel/event';
 import { DamagedLog, EngineUnavailable, type EventLog } from '../../../kernel/event-log';

@@ -6,8 +6,9 @@ import {
   type FeedImport,
   type ProductChange,
   type Tally,
+  contentOf,
+  parseChange,
 } from '../../../domain/products/feed';
-import { contentOf, parseChange } from '../../../domain/products/feed-codec';
 import {
   currencyCode,
   currencyOfCode,

@@ -1,5 +1,5 @@
 import { isAscii, isUtf8 } from 'node:buffer';
-import { encodeContent } from '../../../../domain/products/feed-codec';
+import { encodeContent, productFaults as fault } from '../../../../domain/products/feed';
 import { type Digest, digestOf } from '../../../../domain/products/fingerprints';
 import { type IgnoredField, IgnoredFields } from '../../../../domain/products/import-report';
 import { foreignByte, GrowingBytes } from '../../../../wire/bytes';
@@ -8,7 +8,6 @@ import { type ElementOrigin } from '../../../../wire/json/cut';
 import { noteRepeated } from '../../../../wire/json/read';
 import { jsonProblem, spellingsIn } from '../../../../wire/json/scan';
 import { forbiddenCharacter } from '../../../../wire/xml/write';
-import { productFaults as fault } from '../../../../domain/products/feed';
 import {
   checkProduct,
   type FaultCounts,
