@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { productFaults } from '../domain/products/feed';
 import { Faults } from '../kernel/fault';
-import { defined } from '../kernel/without';
+import { defined, without } from '../kernel/without';
 import { type Directory } from '../network/directory';
 import { SYSTEM_CLOCK } from '../runtime/clock';
 import { type UndoPlan } from '../operations/undo-load';
@@ -109,9 +109,15 @@ interface SourceFlags {
   readonly url: string;
   readonly every: string;
   readonly format?: string;
+  readonly map?: readonly string[];
 }
 
 const FEED = ['<feed>', 'feed id', integerFrom(1)] as const;
+const MAP = [
+  '--map <name=column...>',
+  'Read columns of CSV as if they had other names: name=title,price=Preis.',
+  addedMappings,
+] as const;
 
 function addSources(feeds: Command, parts: CliParts): void {
   const source = feeds
@@ -124,22 +130,22 @@ function addSources(feeds: Command, parts: CliParts): void {
     .requiredOption('--url <url>', 'Address of the file, http or https, without user and password.')
     .requiredOption('--every <time>', 'From one fetch to the next, from 15m to 7d: 30m, 6h, 1d.')
     .option('--format <format>', 'Format of the file; by default it is recognised.')
-    .action(async (feedId: number, { url, every, format }: SourceFlags, command: Command) => {
+    .option(...MAP)
+    .action(async (feedId: number, { url, every, format, map }: SourceFlags, command: Command) => {
       const { addressProblem } = await import('../delivery/sending/addresses.js');
       const { allowedBy } = await import('../operations/installation.js');
       const { changeSource, settingIn } = await import('../services/products/sources.js');
       const allowed = allowedBy(await configOf(command, parts));
       await withDirectory(command, parts, async ({ log }, directory) => {
         requireFeed(directory, feedId);
-        const posted = defined({ feedId, url, every, format });
-        const setting = settingOr(() =>
+        const posted = defined({ feedId, url, every, format, map: map?.join(',') });
+        const set = settingOr(() =>
           settingIn(posted, { unusable: productFaults.illegalValue }, (address) =>
             addressProblem(address, allowed),
           ),
         );
         const at = SYSTEM_CLOCK.now().toISOString();
-        const set = { url: setting.url, minutes: setting.minutes, ...defined({ format: setting.format }) };
-        await changeSource(SYSTEM_CLOCK, log, feedId, { do: 'set', at, setting: set });
+        await changeSource(SYSTEM_CLOCK, log, feedId, { do: 'set', at, setting: without(set, 'feedId') });
       });
     });
   withJson(source.command('list'))
@@ -206,11 +212,7 @@ export function addProducts(affilog: Command, parts: CliParts): void {
     .requiredOption('--feed <id>', 'Feed id.', integerFrom(1))
     .option('--server <url>', `Address of the API (${SERVER.name}, default ${SERVER.default}).`)
     .addOption(new Option('--format <format>', 'By default it is recognised.').choices(FORMATS))
-    .option(
-      '--map <name=column...>',
-      'Read columns of CSV as if they had other names: name=title,price=Preis.',
-      addedMappings,
-    )
+    .option(...MAP)
     .option(
       '--separator <character>',
       'Between columns of CSV; by default the comma, semicolon or tab of its header.',

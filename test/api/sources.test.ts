@@ -124,6 +124,8 @@ describe('the source of a feed (decisions P40)', () => {
     ['too often', { every: '14m' }, 'PF_430'],
     ['an unknown format', { format: 'docx' }, 'PF_430'],
     ['an unknown field', { colour: 'red' }, 'PF_430'],
+    ['a mapping of columns to no field', { map: 'name:Titel,colour:Farbe' }, 'PF_430'],
+    ['a mapping of columns that JSON does not have', { format: 'json', map: 'name:Titel' }, 'PF_430'],
   ])('is refused with %s', async (_, change, code) => {
     const response = await set({ feedId: german, url: url(), every: '6h', ...change });
     expect([
@@ -308,6 +310,28 @@ describe('the source of a feed (decisions P40)', () => {
     await set({ feedId: german, url: url(), every: '6h', format: 'csv' });
     await fetched();
     expect([(await listed())?.reason, await products()]).toEqual([undefined, 'efghijklmn']);
+  });
+
+  it('is a CSV file with names of its own, which it maps (decisions P35)', async () => {
+    const line = (id: string) =>
+      `${id};Lampe;Eine Lampe;https://shop.example/${id};9.50;https://shop.example/i.png;Over-Ear`;
+    const head = 'sourceProductId;Titel;Text;productUrl;Preis;imageUrl;MerchantCategoryName';
+    answer = (_, response) => response.end([head, ...'efghijklmno'.split('').map(line), ''].join('\n'));
+    const posted = { feedId: german, url: url(), every: '6h', map: 'name:Titel,description:Text' };
+    await set(posted);
+    await fetched();
+    expect(await listed()).toMatchObject({
+      state: 'failing',
+      map: posted.map,
+      reason: expect.stringContaining('price') as string,
+    });
+    const whole = { ...posted, map: `${posted.map},price:Preis` };
+    await set(whole);
+    await fetched();
+    expect([await listed(), await products()]).toMatchObject([
+      { state: 'ok', map: whole.map },
+      'efghijklmno',
+    ]);
   });
 
   it('is a Google Merchant feed, in XML or in TSV that is called so', async () => {

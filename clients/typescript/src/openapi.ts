@@ -2609,6 +2609,8 @@ export interface components {
             readonly every: string;
             /** @description Format of the file, if it was named */
             readonly format?: string;
+            /** @description Columns of CSV that are read as if they had other names */
+            readonly map?: string;
             /**
              * @description `new`: not fetched yet. `failing`: the last fetch failed, products stay as they are. `held`: the last file would have removed more than half of the feed
              * @enum {string}
@@ -2663,6 +2665,8 @@ export interface components {
              * @enum {string}
              */
             readonly format?: "json" | "xml" | "csv" | "tsv";
+            /** @description Reads columns of CSV as if they had other names: name:title,price:Preis */
+            readonly map?: string;
         };
         readonly Voucher: {
             /**

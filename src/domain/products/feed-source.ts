@@ -12,11 +12,15 @@ export const FEED_SOURCE = 'feedsource';
 
 // Events: their names and shapes are the storage format. Add, never rename.
 
-/** What is fetched. `minutes`: from one fetch to the next. Without `format`, it is recognised. */
+/**
+ * What is fetched. `minutes`: from one fetch to the next. Without `format`, it is recognised. `map`: columns of CSV that
+ * are read as if they had other names, such as `name:title,price:Preis`.
+ */
 export interface SourceSetting {
   readonly url: string;
   readonly minutes: number;
   readonly format?: string;
+  readonly map?: string;
 }
 
 /** A replacement that was not done, since it would remove more than half of the feed. */
@@ -119,8 +123,8 @@ function decide(
   }
 }
 
-function isSame(state: SourceState, { url, minutes, format }: SourceSetting): boolean {
-  return state?.url === url && state.minutes === minutes && state.format === format;
+function isSame(state: SourceState, { url, minutes, format, map }: SourceSetting): boolean {
+  return state?.url === url && state.minutes === minutes && state.format === format && state.map === map;
 }
 
 /** Nothing that was asked for meanwhile is taken for done. */
@@ -152,12 +156,10 @@ function conclude(
 export function evolveSource(state: SourceState, event: FeedSourceEvent): SourceState {
   const since = event.data.at;
   if (event.type === 'SourceSet') {
-    const { url, minutes, format } = event.data;
-    return { ...defined({ url, minutes, format }), state: 'new', since, isAsked: true };
+    return { ...settingOf(event.data), state: 'new', since, isAsked: true };
   }
   if (state === undefined || event.type === 'SourceRemoved') return undefined;
-  const { url, minutes, format } = state;
-  const setting = defined({ url, minutes, format });
+  const setting = settingOf(state);
   switch (event.type) {
     case 'SourceFetchRequested':
       return { ...state, isAsked: true };
@@ -176,6 +178,11 @@ export function evolveSource(state: SourceState, event: FeedSourceEvent): Source
     case 'SourceShrinkAccepted':
       return { ...setting, state: 'held', since, isAsked: true, accepted: event.data.removed };
   }
+}
+
+/** Without what else is known of a source. */
+function settingOf({ url, minutes, format, map }: SourceSetting): SourceSetting {
+  return defined({ url, minutes, format, map });
 }
 
 // When

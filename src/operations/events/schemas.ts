@@ -160,6 +160,9 @@ const TYPES: Readonly<Record<string, DescribedEvent>> = {
     url: text('Address of the file'),
     minutes: int('Minutes from one fetch to the next'),
     format: text('Format of the file; absent: it is recognised').optional(),
+    map: text(
+      'Columns of CSV that are read as if they had other names, such as name:title,price:Preis',
+    ).optional(),
   }),
   SourceRemoved: event('feedsource-<feedId>', 'A feed is no longer fetched. Its products stay.', {}),
   SourceFetchRequested: event('feedsource-<feedId>', 'Somebody has asked for a fetch at once.', {}),

@@ -31,6 +31,7 @@ import {
   changeSource,
   lastLooks,
   type SourceLook,
+  mappingsIn,
   noteLook,
   SOURCE_FORMATS,
   type SourceBook,
@@ -256,7 +257,7 @@ export class SourceFetcher {
 
   private async load(
     feedId: number,
-    { format, accepted = 0 }: FetchedSource,
+    { format, map = '', accepted = 0 }: FetchedSource,
     bytes: AsyncIterable<Buffer>,
     named: FileFormat | undefined,
   ): Promise<LoadResult> {
@@ -268,6 +269,7 @@ export class SourceFetcher {
       mode: 'replace',
       format: SOURCE_FORMATS.find((one) => one === format) ?? 'any',
       rows: named === 'tsv' ? 'tsv' : undefined,
+      columns: { map: mappingsIn(map) },
       directoryPosition: follower.position,
       source: { accepted },
     } as const;

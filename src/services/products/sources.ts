@@ -22,11 +22,13 @@ import { type Posted, Refusals, type ProblemFaults } from '../../wire/api/posted
 import { instant, integer, text, wordOf } from '../../wire/record/kinds';
 import { complete, recordReader } from '../../wire/record/read';
 import { type AnswerOf, only, record } from '../../wire/record/record';
+import { type ColumnMapping, EXPECTED_MAPPING, mappingIn } from './load/ingest/feed-body';
 
 /** Formats that a source may be said to have. */
 export const SOURCE_FORMATS = ['json', 'xml', 'csv', 'tsv'] as const;
 
 const MOST_URL = 2048;
+const MOST_MAP = 4096;
 const optional = { optional: true } as const;
 
 /** A posted source (`docs/decisions.md#p40`). */
@@ -49,6 +51,16 @@ export const postedSource = record({
     ...optional,
     description: 'Format of the file; by default it is recognised',
   },
+  map: {
+    kind: only(
+      text(),
+      (found) => mappingsIn(found) !== undefined,
+      `${EXPECTED_MAPPING}; separated by commas`,
+    ),
+    ...optional,
+    description: 'Reads columns of CSV as if they had other names: name:title,price:Preis',
+    example: 'name:title,price:Preis',
+  },
 });
 
 /** A source as lists have it. */
@@ -58,6 +70,11 @@ export const listedSource = record(
     url: { kind: text(), description: 'Address of the file' },
     every: { kind: text(), description: 'From one fetch to the next' },
     format: { kind: text(), ...optional, description: 'Format of the file, if it was named' },
+    map: {
+      kind: text(),
+      ...optional,
+      description: 'Columns of CSV that are read as if they had other names',
+    },
     state: {
       kind: wordOf('new', 'ok', 'failing', 'held'),
       description:
@@ -95,19 +112,28 @@ export function settingIn(
 ): SourceSetting & { readonly feedId: number } {
   const refusals = new Refusals(faults, {}, Infinity, {
     onUnknown: (path) =>
-      refusals.refuse('unusable', `${path.slice(0, 100)}: expected feedId, url, every or format`),
+      refusals.refuse('unusable', `${path.slice(0, 100)}: expected feedId, url, every, format or map`),
   });
-  const { feedId, url, every, format } = complete(readSource(posted, refusals), refusals);
+  const { feedId, url, every, format, map } = complete(readSource(posted, refusals), refusals);
   if (!URL.canParse(url)) refusals.refuse('malformedUrl', 'url: expected an absolute http or https URL');
   else {
     const problem = addressProblem(new URL(url));
     if (problem !== undefined) refusals.refuse('malformedUrl', `url: ${problem}`);
   }
+  if (map !== undefined && (format === 'json' || format === 'xml'))
+    refusals.refuse('unusable', `map: expected no mapping of columns, since the format is ${format}`);
   refusals.raise();
-  return { feedId, url, minutes: minutesOf(every) ?? NaN, ...defined({ format }) };
+  return { feedId, url, minutes: minutesOf(every) ?? NaN, ...defined({ format, map }) };
 }
 
 const readSource = recordReader(postedSource);
+
+/** The columns that a text like `name:title,price:Preis` maps; undefined if it is none. */
+export function mappingsIn(map: string): readonly ColumnMapping[] | undefined {
+  if (map.length > MOST_MAP) return undefined;
+  const found = map.split(',').flatMap((one) => mappingIn(one, ':') ?? []);
+  return found.length === map.split(',').length ? found : undefined;
+}
 
 /** Changes the source of a feed, or what is known of it. */
 export function changeSource(
@@ -210,10 +236,10 @@ export async function listedSources(
 }
 
 function listed(feedId: number, source: FetchedSource, look: SourceLook | undefined): ListedSource {
-  const { url, minutes, format, state, since, isAsked, held } = source;
+  const { url, minutes, format, map, state, since, isAsked, held } = source;
   const last = look?.url === url ? look : undefined;
   return defined({
-    ...{ feedId, url, every: everyText(minutes), format, state, since },
+    ...{ feedId, url, every: everyText(minutes), format, map, state, since },
     fetched: last && new Date(last.at).toISOString(),
     next: isAsked || last === undefined ? undefined : new Date(last.next).toISOString(),
     failures: last === undefined || last.failures === 0 ? undefined : last.failures,

@@ -44,6 +44,18 @@ const held = { is: 'held', ...SHRINK } as const;
 
 describe('the source of a feed (decisions P40)', () => {
   it.each([
+    { minutes: 720 },
+    { url: 'https://shop.example/other' },
+    { format: 'csv' },
+    { map: 'name:Titel' },
+  ])('is another one with %j', (change) => {
+    const { state } = after('set', fetched);
+    const events = decider.decide({ do: 'set', at: AT, setting: { ...SETTING, ...change } }, state);
+    expect(events).toEqual([{ type: 'SourceSet', data: { ...SETTING, ...change, at: AT } }]);
+    expect(decider.evolve(state, events[0] as FeedSourceEvent)).toMatchObject({ ...change, state: 'new' });
+  });
+
+  it.each([
     [
       'is fetched when it is set, and recorded once',
       ['set', 'set', fetched, fetched],
