@@ -6,11 +6,12 @@ import { type Leases } from '../../src/kernel/leases';
 import { LeaseTable, MemoryLeases } from './memory-leases';
 import { MemoryEvents, MemoryLog } from './memory-log';
 import { MemoryCollections, MemoryStore } from './memory-store';
+import { EPOCH } from './simulation';
 
 type LeasesClock = Parameters<LeasesFixture['again']>[0];
 
 expiringLogContract('In memory', async () => {
-  const events = new MemoryEvents(Date.now);
+  const events = new MemoryEvents(() => Date.now() - EPOCH);
   let log = new MemoryLog(events);
   return {
     log,

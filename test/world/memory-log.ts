@@ -19,6 +19,7 @@ import {
   type SubscribeOptions,
 } from '../../src/kernel/event-log';
 import { newPromise } from '../../src/runtime/concurrency';
+import { EPOCH } from './simulation';
 
 const BATCH = 1_000;
 
@@ -26,13 +27,13 @@ const BATCH = 1_000;
 export class MemoryEvents {
   readonly all: RecordedEvent[] = [];
   private readonly streams = new Map<string, RecordedEvent[]>();
-  /** When each was appended (epoch ms). */
+  /** When each was appended (ms since `EPOCH`). */
   private readonly times = new Map<Position, number>();
   private last = START;
   private count = 0;
   private grown = newPromise();
 
-  /** `now`: the clock of the machine that stores them (epoch ms). */
+  /** `now`: the clock of the machine that stores them (ms since `EPOCH`, exact). */
   constructor(private readonly now: () => number) {}
 
   get head(): Position {
@@ -48,7 +49,7 @@ export class MemoryEvents {
     return this.streams.get(name) ?? [];
   }
 
-  /** When an event was appended (epoch ms). */
+  /** When an event was appended (ms since `EPOCH`). */
   timeOf({ position }: RecordedEvent): number {
     return this.times.get(position) ?? NaN;
   }
@@ -81,7 +82,7 @@ export class MemoryEvents {
     for (const name of names) {
       const stream = this.streams.get(name) ?? [];
       const old = stream.filter(
-        (event, at) => this.timeOf(event) < before.getTime() && at < stream.length - 1,
+        (event, at) => EPOCH + this.timeOf(event) < before.getTime() && at < stream.length - 1,
       );
       for (const { position } of old) expired.add(position);
       if (old.length > 0)

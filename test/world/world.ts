@@ -107,11 +107,11 @@ export class World {
     this.shops = new Shops(simulation, seed, this.clients);
     this.shape = shapeOf(this.random);
     this.network.storeMs = this.random.chance(0.1) ? 200 : 0;
-    const wall = (): number => EPOCH + simulation.now;
-    const nothing = new MemoryEvents(wall);
+    const now = (): number => simulation.now;
+    const nothing = new MemoryEvents(now);
     const { log = nothing, deliveries = nothing } = restored ?? {};
-    this.disks = { log: log.copy(wall), deliveries: deliveries.copy(wall), leases: new LeaseTable() };
-    const refreshedBy = this.random.chance(0.4) ? () => simulation.now : undefined;
+    this.disks = { log: log.copy(now), deliveries: deliveries.copy(now), leases: new LeaseTable() };
+    const refreshedBy = this.random.chance(0.4) ? now : undefined;
     const isFlushed = !this.plan.some(({ name }) => name === 'power fails');
     this.stores = [...new Set(this.shape.hosts.map(({ store }) => store))].map(
       () => new MemoryCollections(isFlushed ? Infinity : 16, refreshedBy),

@@ -6,7 +6,7 @@ import { type MemoryEvents } from '../memory-log';
 import { type MemoryCollections } from '../memory-store';
 import { type Network } from '../network';
 import { type Receivers } from '../receivers';
-import { EPOCH, type Simulation } from '../simulation';
+import { type Simulation } from '../simulation';
 import { type Promised } from './broken';
 
 /** What is known of a world. */
@@ -59,7 +59,7 @@ function eventsIn(log: MemoryEvents): readonly ReadEvent[] {
   if (known.at(-1)?.position !== log.all[known.length - 1]?.position) known.length = 0;
   for (const recorded of log.all.slice(known.length)) {
     const data = JSON.parse(recorded.data) as unknown;
-    known.push(Object.assign({}, recorded, { data, time: log.timeOf(recorded) - EPOCH }));
+    known.push(Object.assign({}, recorded, { data, time: log.timeOf(recorded) }));
   }
   return known;
 }
