@@ -202,6 +202,8 @@ class Rebuild {
       live.some((one) => one !== undefined),
       this.passes.reduce((sum, { until }) => sum + numberOf(until), 0),
     );
+    // From where it continues.
+    this.estimate.reached('project', shareOf(...this.passes));
     this.estimate.enter('project');
     for (const pass of this.passes) {
       const { until } = pass;
