@@ -71,8 +71,10 @@ export function addFeeds(affilog: Command, parts: CliParts): void {
       onDirectory(parts, async ({ store }, directory, feedId: number, flags: JsonFlag) => {
         requireFeed(directory, feedId);
         const { lastImports } = await import('../../projections/imports.js');
+        let found = 0;
         for await (const some of await lastImports(store, feedId))
-          await printList(parts, flags, some, loadText);
+          found += await printList(parts, flags, some, loadText);
+        if (found === 0) await printList(parts, flags, [], loadText, 'the feed has no loads');
       }),
     );
   addSources(feeds, parts);
@@ -157,7 +159,13 @@ function addSources(feeds: Command, parts: CliParts): void {
         const { listedSources, sourcesIn } = await import('../services/products/sources.js');
         const sources = await sourcesIn(log);
         const wanted = feedId === undefined ? sources.keys() : [feedId];
-        await printList(parts, flags, await listedSources(sources, store, wanted), sourceText);
+        await printList(
+          parts,
+          flags,
+          await listedSources(sources, store, wanted),
+          sourceText,
+          'no feed is fetched',
+        );
       }),
     );
   const verbs = [

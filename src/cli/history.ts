@@ -108,7 +108,7 @@ export function addActions(affilog: Command, parts: CliParts): void {
           );
         };
         const listed = await listActions(log, { actions: action, most, before });
-        await printList(parts, { json }, listed, textOf);
+        await printList(parts, { json }, listed, textOf, 'operators have done nothing like that');
       }),
     );
 }

@@ -341,8 +341,7 @@ export function addParked(affilog: Command, parts: CliParts): void {
         const items = found.map(({ name, id, entry }) => ({ name, id, ...entry }));
         const textOf = ({ name, id, error }: (typeof items)[number]): string =>
           `${name} ${id}: ${error.split('\n', 1)[0] ?? ''}`;
-        const printed = await printList(parts, flags, items, textOf);
-        if (printed === 0 && flags.json !== true) stdout.write('nothing is parked\n');
+        await printList(parts, flags, items, textOf, 'nothing is parked');
       }),
     );
   parked

@@ -200,10 +200,11 @@ function addAsOf(affilog: Command, parts: CliParts): void {
             complete: await documentsOf(store, one),
           })),
         );
-        await printList(parts, flags, all, ({ name, time, position, expires, complete }) => {
+        const textOf = ({ name, time, position, expires, complete }: (typeof all)[number]): string => {
           const models = complete.map((model) => `${model.name} (${model.documents})`);
           return [name, time, numberOf(position), expires, models.join(', ')].join('\t');
-        });
+        };
+        await printList(parts, flags, all, textOf, 'there are no read models as of a time');
       }),
     );
   asOf

@@ -313,14 +313,17 @@ export function withJson(command: Command): Command {
   return command.option('--json', 'One JSON object a line.');
 }
 
-/** Prints a list, a line for each item: text, or a JSON object. Returns their number. */
+/** Prints a list, a line for each item: text, or a JSON object; `none` says that there are none. Returns their number. */
 export async function printList<Item>(
   parts: CliParts,
   { json = false }: JsonFlag,
   items: Iterable<Item>,
   textOf: (item: Item) => string,
+  none?: string,
 ): Promise<number> {
-  return await printLines(parts, [...items].map(json ? (item) => JSON.stringify(item) : textOf));
+  const printed = await printLines(parts, [...items].map(json ? (item) => JSON.stringify(item) : textOf));
+  if (printed === 0 && !json && none !== undefined) parts.stdout.write(`${none}\n`);
+  return printed;
 }
 
 /** Prints failures of engines that are retried. */

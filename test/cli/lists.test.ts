@@ -30,6 +30,9 @@ const LISTS: Readonly<Record<string, readonly string[]>> = {
 /** What text has besides: a head, or that there is nothing. */
 const OTHER_LINES: Readonly<Record<string, number>> = {
   'parked list': 1,
+  'as-of list': 1,
+  'feeds loads': 1,
+  'feeds source list': 1,
   'projections list': 1,
   'log stats': 1,
   'log check': 1,

@@ -28,7 +28,7 @@ describe('affilog projections (decisions X122, X123, X126 to X128)', () => {
     const [head, ...lines] = out.split('\n');
     expect(head).toMatch(/^name +state +generation +position +lag +events\/s +end +size +parked$/);
     expect(lines.find((line) => line.startsWith('products '))).toMatch(
-      / live +\d+ +\d{19} +0 events, 0 s .* KB +0$/,
+      / live +\d+ +\d+ +0 events, 0 s .* KB +0$/,
     );
     expect((await statesOf('products')).map(({ name, state }) => [name, state])).toEqual([
       ['products', 'live'],
@@ -66,7 +66,7 @@ describe('affilog projections (decisions X122, X123, X126 to X128)', () => {
 
   it('compares with the log, all documents or a sample', async () => {
     expect((await projections('verify', 'products')).out).toMatch(
-      /^products: 2 documents \(.*\), 0 differ, as of position \d{19}\n$/,
+      /^products: 2 documents \(.*\), 0 differ, as of position \d+\n$/,
     );
     expect((await affilog('rebuild', 'products', '--dry-run')).out).toMatch(/^products: 2 documents/);
     expect((await projections('verification', 'vouchers')).err).toContain(

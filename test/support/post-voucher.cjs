@@ -8,7 +8,7 @@ const [dist, where, command, what, category, when] = process.argv.slice(2);
 const { openLog } = require(join(dist, 'src/engines/embedded/log/open-log.js'));
 const { openEventStoreDb } = require(join(dist, 'src/engines/eventstoredb/open-event-store-db.js'));
 const { SYSTEM_CLOCK } = require(join(dist, 'src/runtime/clock.js'));
-const { VoucherWriter } = require(join(dist, 'src/domain/vouchers/voucher-writer.js'));
+const { VoucherWriter } = require(join(dist, 'src/domain/vouchers/voucher.js'));
 
 const AT = '2026-03-01T12:00:00.000Z';
 

@@ -167,15 +167,35 @@ describe('a posted CSV (decisions P35)', () => {
       ignored: ['brand'],
     });
     const wrong = await read(
-      `${header},colour,brand,Marke\n${ROW.replace('12.50', '"12,50"')},rot,Lux,Ikon\n`,
+      `${header},colour,brand,Marke\n${ROW.replace('12.50', '"1,250"')},rot,Lux,Ikon\n`,
       {
         columns: { map },
       },
     );
     expect(wrong.faults).toEqual([
-      "PF_280 p1 line 2: column Preis (price): expected an amount without a sign, with no decimals or two and a dot, such as 12 or 12.50, got '12,50'",
+      "PF_280 p1 line 2: column Preis (price): expected an amount without a sign, with no decimals or two and a dot, such as 12 or 12.50, got '1,250'",
     ]);
   });
+
+  it.each([
+    ['49,9', 4990],
+    ['49,90 EUR', 4990],
+    ['1.299,00', 129_900],
+    ['1,299.00', 129_900],
+    ['1.234.567,8', 123_456_780],
+    ['12.5', 1250],
+  ])('has the price %s as tables of shops write it', async (cell, price) => {
+    const { products, faults } = await read(`${HEADER}\n${ROW.replace('12.50', `"${cell}"`)}`);
+    expect({ faults, products }).toMatchObject({ faults: [], products: [{ price }] });
+  });
+
+  it.each(['1,299', '1.299', '1.29,00', '1,2,34.00', '12,345', '-1,00', '1.299,00,00', ',50'])(
+    'refuses the price %s, which may be another one',
+    async (cell) => {
+      const { faults } = await read(`${HEADER}\n${ROW.replace('12.50', `"${cell}"`)}`);
+      expect(faults).toEqual([expect.stringMatching(/^PF_280 p1 line 2: column price: /)]);
+    },
+  );
 
   it('gives the products that the same in JSON give, whatever they have', async () => {
     const separators: CsvSeparators = [';', '\ue000', '\ue001'];

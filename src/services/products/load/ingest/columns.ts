@@ -347,11 +347,23 @@ function priceOf({ price, sale, saleDates, currency }: Draft['money'], terms: Fe
     const expected = `${own}, the currency of the program`;
     wrong.push({ path: 'currency', value: currency, expected, problem: 'malformedPrice' });
   }
-  return { amount, isSale, wrong };
+  return { amount: amount && withPoint(amount), isSale, wrong };
 }
 
 /** An amount and what follows it, which should be a code of ISO 4217: `12.99 EUR`. */
 const MONEY = /^([\d.,]+) *([A-Za-z]{3})$/;
+
+/**
+ * An amount as tables of shops write it, with a decimal comma or groups of thousands, as it is posted: `1.299,5` is
+ * `1299.50`. What could mean two amounts, such as `1,299`, stays as it is.
+ */
+function withPoint(amount: string): string {
+  const [, whole, decimals = ''] = DECIMAL_COMMA.exec(amount) ?? DECIMAL_POINT.exec(amount) ?? [];
+  return whole === undefined ? amount : `${whole.replaceAll(/[.,]/g, '')}.${decimals.padEnd(2, '0')}`;
+}
+
+const DECIMAL_COMMA = /^(\d+|\d{1,3}(?:\.\d{3})+),(\d{1,2})$/;
+const DECIMAL_POINT = /^(\d+|\d{1,3}(?:,\d{3})+)\.(\d{1,2})$/;
 
 /** Whether a time is within `from/to`; undefined if that is no interval. A time without an offset is in UTC. */
 function isWithin(interval: string, time: number): boolean | undefined {
