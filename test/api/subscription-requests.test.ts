@@ -364,7 +364,7 @@ describe('docs/notifications.md', () => {
     const inShell = [...PAGE.matchAll(/^curl -sS (?:-X (\w+) )?"\$BASE([^;?"]+)/gm)].map(
       ([, method = 'GET', path = '']) => `${method} ${path}`,
     );
-    expect([inText.length, inShell.length]).toEqual([9, 7]);
+    expect([inText.length, inShell.length]).toEqual([11, 7]);
     for (const operation of [...inText, ...inShell])
       expect(operations).toContain(operation.replaceAll(/<\w+>|\$[A-Z]+/g, '{}'));
   });
