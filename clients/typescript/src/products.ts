@@ -1,5 +1,14 @@
 import { type operations } from './openapi.js';
-import { type Answered, jsonOf, type Keys, PAGE, type Posted, type Rest, type Schemas } from './rest.js';
+import {
+  type Answered,
+  type Changes,
+  jsonOf,
+  type Keys,
+  PAGE,
+  type Posted,
+  type Rest,
+  type Schemas,
+} from './rest.js';
 import { AffilogError, type ListedError } from './transport.js';
 
 export type Product = Schemas['Product'];
@@ -93,6 +102,16 @@ export class Products {
     const answer = await this.rest.send('GET', '/1.0/productsUnlimited', { query: { fid: feedId, since } });
     const content = await jsonOf<Answered<'downloadFeed'>>(answer);
     return { ...content, since: answer.headers.get('X-Next-Since') ?? undefined };
+  }
+
+  /**
+   * What a copy of a feed lacks since an earlier call; by default everything. Removed are products by their
+   * `sourceProductId`.
+   */
+  async *follow(feedId: number, since = '*'): AsyncGenerator<Changes<Product>, void, void> {
+    const reset = since === '*';
+    const answer = await this.download(feedId, reset ? undefined : since);
+    yield { reset, removed: answer.removed ?? [], changed: answer.products, since: answer.since ?? since };
   }
 
   /** The last loads of a feed with their faults, the latest first. */

@@ -2,6 +2,8 @@ import { execFile } from 'node:child_process';
 import { mkdtemp, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { FEEDS, TOKENS } from '../../api/network';
+import { product } from '../../api/posted';
 import { VOUCHER_NETWORK, VOUCHER_TOKENS } from '../../api/voucher-network';
 import { installClient } from '../../support/installed-client';
 import { folderWithNetwork, removeFolder, Server } from '../../support/server';
@@ -37,11 +39,14 @@ async function listed(): Promise<ReadonlyMap<string, object>> {
   return byId;
 }
 
-/** The programs of `docs/following.md`, by language. */
+/** The programs of `docs/following.md`: of vouchers in each language, and of products. */
 const programs = async (): Promise<ReadonlyMap<string, string>> => {
   const text = await readFile(join(__dirname, '../../../docs/following.md'), 'utf8');
   return new Map(
-    [...text.matchAll(/^```(\w+)\n(.*?)^```$/gms)].map(([, name = '', code = '']) => [name, code]),
+    [...text.matchAll(/^```(\w+)\n(.*?)^```$/gms)].map(([, name = '', code = '']) => [
+      code.includes('products') ? 'products' : name,
+      code,
+    ]),
   );
 };
 
@@ -51,8 +56,8 @@ const COMMANDS: Readonly<Record<string, readonly [command: string, file: string]
   sh: ['sh', 'follow.sh'],
 };
 
-it('the guide has a program in three languages', async () => {
-  expect([...(await programs()).keys()]).toEqual(Object.keys(COMMANDS));
+it('the guide has a program in three languages, and one of products', async () => {
+  expect([...(await programs()).keys()]).toEqual([...Object.keys(COMMANDS), 'products']);
 });
 
 it.each(Object.entries(COMMANDS))(
@@ -82,3 +87,42 @@ it.each(Object.entries(COMMANDS))(
     expect(await follow()).toBe(before + 1);
   },
 );
+
+it('that of products keeps a copy equal to the feed (decisions X51)', async () => {
+  const own = await mkdtemp(join(folder, 'copy-'));
+  await installClient(own);
+  await writeFile(join(own, 'follow.mjs'), (await programs()).get('products') ?? '');
+  const { Affilog } = await import('../../../clients/typescript/src/index.js');
+  const clientOf = (token: string) => new Affilog({ url: server.url, token }).products;
+  const advertiser = clientOf(TOKENS.nord);
+  const publisher = clientOf(TOKENS.preisblick);
+  const load = (...products: object[]) => advertiser.load(FEEDS.german, products as never);
+  const env = {
+    PATH: process.env.PATH,
+    API: server.url,
+    PUBLISHER: TOKENS.preisblick,
+    FEED: `${FEEDS.german}`,
+  };
+  const follow = async (): Promise<readonly (readonly [string, number])[]> => {
+    const { products } = await publisher.download(FEEDS.german);
+    await run(process.execPath, ['follow.mjs'], { cwd: own, env });
+    const copy = JSON.parse(await readFile(join(own, 'products.json'), 'utf8')) as {
+      readonly products: readonly (readonly [string, (typeof products)[number]])[];
+    };
+    const byId = new Map(products.map((one) => [one.offers[0]!.sourceProductId, one]));
+    expect(new Map(copy.products)).toEqual(byId);
+    return [...byId].map(([id, { offers }]) => [id, offers[0]!.price] as const).sort();
+  };
+  await load(product('a'), product('__proto__'));
+  expect(await follow()).toEqual([
+    ['__proto__', 10],
+    ['a', 10],
+  ]);
+  await load(product('b'), product('__proto__', { price: 9 }));
+  await advertiser.delete(FEEDS.german, ['a']);
+  expect(await follow()).toEqual([
+    ['__proto__', 9],
+    ['b', 10],
+  ]);
+  expect(await follow()).toHaveLength(2);
+});

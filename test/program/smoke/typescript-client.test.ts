@@ -21,6 +21,7 @@ const TOKENS = {
   VOUCHER_ADVERTISER: { organisationId: 1, system: 'VOUCHERS', token: 'c'.repeat(40) },
   VOUCHER_PUBLISHER: { organisationId: 11, system: 'VOUCHERS', siteId: 1101, token: 'd'.repeat(40) },
   CONVERSION_ADVERTISER: { organisationId: 1, system: 'CONVERSIONS', token: 'e'.repeat(40) },
+  CONVERSION_PUBLISHER: { organisationId: 11, system: 'CONVERSIONS', siteId: 1101, token: '2'.repeat(40) },
   CLAIM_ADVERTISER: { organisationId: 1, system: 'CLAIMS', token: 'f'.repeat(40) },
   CLAIM_PUBLISHER: { organisationId: 11, system: 'CLAIMS', siteId: 1101, token: '1'.repeat(40) },
 } as const;
@@ -41,7 +42,7 @@ const TSCONFIG = {
 };
 
 /** The programs of its README, in order. */
-const EXAMPLES = ['search', 'load', 'file', 'follow', 'errors', 'receiver'] as const;
+const EXAMPLES = ['search', 'load', 'file', 'follow', 'errors', 'subscribe', 'receiver'] as const;
 
 /** Uses what the README does not. The first ones are tests of the types: compiling fails unless they are refused. */
 const USAGE = `
@@ -195,6 +196,7 @@ describe('the package (decisions X138)', () => {
     await writeFile(join(folder, 'export.csv'), `${columns}brass-1;Brass lamp${row}brass-2;${row}`);
     expect(await execute('file')).toMatch(/^1 new\nPF_240 line 3: column Titel \(name\) must be set$/);
     expect(await execute('errors')).toBe('400 CON_350 orderValue\ncreated 1234567.89');
+    expect(await execute('subscribe')).toMatch(/^whsec_/);
     await app.post('/1.0/vouchers', {
       token: TOKENS.VOUCHER_ADVERTISER.token,
       body: JSON.stringify({
