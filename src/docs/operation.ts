@@ -111,7 +111,7 @@ export function operationPiece(shown: ShownOperation, { offered, ...around }: Pa
   const fold = (title: string, isOpen: boolean, inner: Piece) =>
     markup`<details class="fold" ${isOpen && 'open'}><summary>${title}</summary>${inner}</details>`;
   const place = isWebhook ? 'your receiver' : path;
-  const bodyFields = fieldsIn(operation.requestBody?.content, around);
+  const bodyFields = fieldsIn(operation.requestBody?.content, around, isWebhook ? 'always' : 'required');
   return markup`<section id="${id}" aria-labelledby="${id}-title">
 <h2 id="${id}-title"><a href="#${id}">${summary}</a></h2>
 <p><span class="method">${method}</span> <code>${place}</code>${deprecated === true && markup` <span class="waiting">deprecated</span>`}</p>
@@ -237,10 +237,11 @@ function typeOf(schema: ApiSchema): string {
   return `${names.join(' or ')}${format === undefined ? '' : ` (${format})`}${range}${length}`;
 }
 
-/** Fields with those within them: `offers[].price`. A record within itself is listed once. */
+/** Fields with those within them: `offers[].price`; `marked`: what marks the required ones. A record within itself is listed once. */
 function fieldsIn(
   content: ApiContent | undefined,
   { document, linkTo }: PageFacts,
+  marked = 'always',
 ): readonly (readonly Piece[])[] {
   const rows: (readonly Piece[])[] = [];
   const visit = (schema: ApiSchema, place: string, within: readonly string[]): void => {
@@ -255,7 +256,7 @@ function fieldsIn(
       visit(document.components.schemas[name], place, inner);
     for (const [field, of] of Object.entries(properties)) {
       const path = place === '' ? field : `${place}.${field}`;
-      const isRequired = required.includes(field) && markup` <span class="quiet">always</span>`;
+      const isRequired = required.includes(field) && markup` <span class="quiet">${marked}</span>`;
       rows.push([
         [markup`<code>${path}</code>`, isRequired],
         typeOf(of),

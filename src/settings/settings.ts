@@ -178,7 +178,7 @@ export const SETTINGS = {
     description:
       'Addresses that are not public and may be notified, or be fetched from, nevertheless, such as ' +
       '`10.1.0.0/16, 127.0.0.1:4000`. ' +
-      'Default: none.',
+      'Default: none, with `--demo` `127.0.0.1:4000`.',
     serving: true,
   },
   RATE_LIMIT_PRODUCTS: limitOf('PRODUCTS'),

@@ -405,7 +405,7 @@ describe('messages about products (decisions N19, N20)', () => {
     const foreign = await subscribe('lonely');
     for (const unknown of [`${FEEDS.german}-${id}`, `${FEEDS.german}`, 'x-y'])
       expect(errorsIn(await send('GET', `/${foreign}/explain/${unknown}`, 'lonely'))).toEqual([
-        expect.stringMatching(/^CON_500 .*expected the productId of a product of yours/),
+        expect.stringMatching(/^CON_500 .*expected the productId of a product that you can see/),
       ]);
     await send('DELETE', `/${subscribed}`, 'preisblick');
     await send('DELETE', `/${foreign}`, 'lonely');

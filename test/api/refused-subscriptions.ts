@@ -172,6 +172,12 @@ export const REFUSED_FIELDS: readonly Case[] = [
       'filter.messageTypeIds must be set: at least one id',
     ],
   ),
+  [
+    'the filter of another service (Document 2, Subscription errors: CON_410)',
+    subscription({ filter: { changeTypeIds: [1] } }),
+    '400 CON_410',
+    'filter.messageTypeIds must be set: at least one id; found changeTypeIds, which is not known',
+  ],
 ];
 
 /** Of any field, and of limits (decisions N10, N13, N15). */

@@ -363,7 +363,7 @@ describe('messages about vouchers (decisions N18)', () => {
     ]);
     const foreign = await send('GET', `/${id}/explain/999`, 'preisblick');
     expect(errorsIn(foreign)).toEqual([
-      expect.stringMatching(/^CON_500 .*expected the voucherId of a voucher of yours/),
+      expect.stringMatching(/^CON_500 .*expected the voucherId of a voucher that you can see/),
     ]);
     await send('DELETE', `/${id}`, 'preisblick');
   });

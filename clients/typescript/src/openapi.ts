@@ -3624,7 +3624,7 @@ export interface components {
             readonly filter: components["schemas"]["SubscriptionFilter"];
             /** @description Where messages are sent */
             readonly receivers: readonly components["schemas"]["SubscriptionReceiver"][];
-            /** @description Converts order value, commissions and media cost. Without an exchange rate, messages that show amounts but no `${currencyId}` wait for one; others are sent unconverted */
+            /** @description Converts the amounts of messages. Without an exchange rate, messages that show amounts but no `${currencyId}` wait for one; others are sent unconverted */
             readonly currencyConversion?: components["schemas"]["SubscriptionCurrencyConversion"];
             /** @description An attribute of your own */
             readonly customAttribute?: components["schemas"]["SubscriptionCustomAttribute"];
@@ -3645,9 +3645,9 @@ export interface components {
             readonly siteIds?: readonly number[];
             /** @description Events of programs; all if absent */
             readonly eventIds?: readonly number[];
-            /** @description Types of events; all if absent */
+            /** @description Types of events (4 Post-click lead, 5 Post-click sale, 9 Post-impression lead, 10 Post-impression sale); all if absent */
             readonly eventTypeIds?: readonly number[];
-            /** @description States of a transaction to be notified of */
+            /** @description States of a transaction to be notified of: 1 Tracked, 2 Invalid, 3 Paused, 4 Pending, 5 Tracked_Approved, 6 Pending_Approved, 7 Paused_Deleted, 8 Deleted, 9 Paid */
             readonly messageTypeIds: readonly number[];
         };
         readonly SubscriptionReceiver: {
@@ -3696,7 +3696,7 @@ export interface components {
             readonly filter: components["schemas"]["PostedSubscriptionFilter"];
             /** @description Where messages are sent */
             readonly receivers: readonly components["schemas"]["PostedSubscriptionReceiver"][];
-            /** @description Converts order value, commissions and media cost. Without an exchange rate, messages that show amounts but no `${currencyId}` wait for one; others are sent unconverted */
+            /** @description Converts the amounts of messages. Without an exchange rate, messages that show amounts but no `${currencyId}` wait for one; others are sent unconverted */
             readonly currencyConversion?: components["schemas"]["PostedSubscriptionCurrencyConversion"];
             /** @description An attribute of your own */
             readonly customAttribute?: components["schemas"]["PostedSubscriptionCustomAttribute"];
@@ -3712,9 +3712,9 @@ export interface components {
             readonly siteIds?: readonly number[];
             /** @description Events of programs; all if absent */
             readonly eventIds?: readonly number[];
-            /** @description Types of events; all if absent */
+            /** @description Types of events (4 Post-click lead, 5 Post-click sale, 9 Post-impression lead, 10 Post-impression sale); all if absent */
             readonly eventTypeIds?: readonly number[];
-            /** @description States of a transaction to be notified of */
+            /** @description States of a transaction to be notified of: 1 Tracked, 2 Invalid, 3 Paused, 4 Pending, 5 Tracked_Approved, 6 Pending_Approved, 7 Paused_Deleted, 8 Deleted, 9 Paid */
             readonly messageTypeIds: readonly number[];
         };
         readonly PostedSubscriptionReceiver: {
@@ -4138,7 +4138,7 @@ export interface components {
             readonly filter: components["schemas"]["ClaimSubscriptionFilter"];
             /** @description Where messages are sent */
             readonly receivers: readonly components["schemas"]["ClaimSubscriptionReceiver"][];
-            /** @description Converts order value, commissions and media cost. Without an exchange rate, messages that show amounts but no `${currencyId}` wait for one; others are sent unconverted */
+            /** @description Converts the amounts of messages. Without an exchange rate, messages that show amounts but no `${currencyId}` wait for one; others are sent unconverted */
             readonly currencyConversion?: components["schemas"]["ClaimSubscriptionCurrencyConversion"];
             /** @description An attribute of your own */
             readonly customAttribute?: components["schemas"]["SubscriptionCustomAttribute"];
@@ -4159,7 +4159,7 @@ export interface components {
             readonly siteIds?: readonly number[];
             /** @description Events of programs; all if absent */
             readonly eventIds?: readonly number[];
-            /** @description States of a claim to be notified of */
+            /** @description States of a claim to be notified of: 1 Reported, 2 Awaiting approval, 3 Approved, 100 CANNOT_VALIDATE, 101 Missing parameter, 102 Program not found, 103 Program not active, 104 Tariff not found, 105 Commission mismatch, 106 Already tracked, 107 Already tracked but pending, 108 Already tracked but not accepted, 109 Already tracked for other site, 110 Already tracked for other site but pending, 111 Already tracked for other publisher, 112 Invalid site id, 113 Site not approved, 114 Advertiser does not accept claims, 115 Transaction date in future, 116 Invalid event type, 201 Attributed to another marketing channel, 202 Application/credit check denied, 204 Fraudulent order/application, 205 Insufficient information, 206 Invalid order number, 207 Order Cancelled or returned, 208 Transaction cannot be traced, 209 Transaction not fully completed online, 210 Voucher/discount code used, 211 Claim does not meet Advertiser guidelines, 212 Already attributed to another publisher, 213 Already tracked */
             readonly statusIds: readonly number[];
         };
         readonly ClaimSubscriptionReceiver: {
@@ -4194,7 +4194,7 @@ export interface components {
             readonly filter: components["schemas"]["PostedClaimSubscriptionFilter"];
             /** @description Where messages are sent */
             readonly receivers: readonly components["schemas"]["PostedClaimSubscriptionReceiver"][];
-            /** @description Converts order value, commissions and media cost. Without an exchange rate, messages that show amounts but no `${currencyId}` wait for one; others are sent unconverted */
+            /** @description Converts the amounts of messages. Without an exchange rate, messages that show amounts but no `${currencyId}` wait for one; others are sent unconverted */
             readonly currencyConversion?: components["schemas"]["PostedClaimSubscriptionCurrencyConversion"];
             /** @description An attribute of your own */
             readonly customAttribute?: components["schemas"]["PostedSubscriptionCustomAttribute"];
@@ -4210,7 +4210,7 @@ export interface components {
             readonly siteIds?: readonly number[];
             /** @description Events of programs; all if absent */
             readonly eventIds?: readonly number[];
-            /** @description States of a claim to be notified of */
+            /** @description States of a claim to be notified of: 1 Reported, 2 Awaiting approval, 3 Approved, 100 CANNOT_VALIDATE, 101 Missing parameter, 102 Program not found, 103 Program not active, 104 Tariff not found, 105 Commission mismatch, 106 Already tracked, 107 Already tracked but pending, 108 Already tracked but not accepted, 109 Already tracked for other site, 110 Already tracked for other site but pending, 111 Already tracked for other publisher, 112 Invalid site id, 113 Site not approved, 114 Advertiser does not accept claims, 115 Transaction date in future, 116 Invalid event type, 201 Attributed to another marketing channel, 202 Application/credit check denied, 204 Fraudulent order/application, 205 Insufficient information, 206 Invalid order number, 207 Order Cancelled or returned, 208 Transaction cannot be traced, 209 Transaction not fully completed online, 210 Voucher/discount code used, 211 Claim does not meet Advertiser guidelines, 212 Already attributed to another publisher, 213 Already tracked */
             readonly statusIds: readonly number[];
         };
         readonly PostedClaimSubscriptionReceiver: {
@@ -4387,7 +4387,7 @@ export interface components {
             readonly filter: components["schemas"]["VoucherSubscriptionFilter"];
             /** @description Where messages are sent */
             readonly receivers: readonly components["schemas"]["VoucherSubscriptionReceiver"][];
-            /** @description Converts order value, commissions and media cost. Without an exchange rate, messages that show amounts but no `${currencyId}` wait for one; others are sent unconverted */
+            /** @description Converts the amounts of messages. Without an exchange rate, messages that show amounts but no `${currencyId}` wait for one; others are sent unconverted */
             readonly currencyConversion?: components["schemas"]["VoucherSubscriptionCurrencyConversion"];
             /** @description An attribute of your own */
             readonly customAttribute?: components["schemas"]["SubscriptionCustomAttribute"];
@@ -4406,13 +4406,13 @@ export interface components {
             readonly programIds?: readonly number[];
             /** @description Sites that can use the voucher; all if absent */
             readonly siteIds?: readonly number[];
-            /** @description Types of vouchers; all if absent */
+            /** @description Types of vouchers (1 Voucher, 2 Discount, 3 Free article, 4 Free shipping, 5 Raffle, 6 Promotion); all if absent */
             readonly voucherTypeIds?: readonly number[];
             /** @description Languages of vouchers; all if absent */
             readonly languageIds?: readonly string[];
             /** @description Words of which title, descriptions and code have all of one value; all if absent */
             readonly keywords?: readonly string[];
-            /** @description States of a voucher to be notified of */
+            /** @description States of a voucher to be notified of: 1 New, 2 Changed, 3 Ended */
             readonly changeIds: readonly number[];
         };
         readonly VoucherSubscriptionReceiver: {
@@ -4447,7 +4447,7 @@ export interface components {
             readonly filter: components["schemas"]["PostedVoucherSubscriptionFilter"];
             /** @description Where messages are sent */
             readonly receivers: readonly components["schemas"]["PostedVoucherSubscriptionReceiver"][];
-            /** @description Converts order value, commissions and media cost. Without an exchange rate, messages that show amounts but no `${currencyId}` wait for one; others are sent unconverted */
+            /** @description Converts the amounts of messages. Without an exchange rate, messages that show amounts but no `${currencyId}` wait for one; others are sent unconverted */
             readonly currencyConversion?: components["schemas"]["PostedVoucherSubscriptionCurrencyConversion"];
             /** @description An attribute of your own */
             readonly customAttribute?: components["schemas"]["PostedSubscriptionCustomAttribute"];
@@ -4461,13 +4461,13 @@ export interface components {
             readonly programIds?: readonly number[];
             /** @description Sites that can use the voucher; all if absent */
             readonly siteIds?: readonly number[];
-            /** @description Types of vouchers; all if absent */
+            /** @description Types of vouchers (1 Voucher, 2 Discount, 3 Free article, 4 Free shipping, 5 Raffle, 6 Promotion); all if absent */
             readonly voucherTypeIds?: readonly number[];
             /** @description Languages of vouchers; all if absent */
             readonly languageIds?: readonly string[];
             /** @description Words of which title, descriptions and code have all of one value; all if absent */
             readonly keywords?: readonly string[];
-            /** @description States of a voucher to be notified of */
+            /** @description States of a voucher to be notified of: 1 New, 2 Changed, 3 Ended */
             readonly changeIds: readonly number[];
         };
         readonly PostedVoucherSubscriptionReceiver: {
@@ -4644,7 +4644,7 @@ export interface components {
             readonly filter: components["schemas"]["ProductSubscriptionFilter"];
             /** @description Where messages are sent */
             readonly receivers: readonly components["schemas"]["ProductSubscriptionReceiver"][];
-            /** @description Converts order value, commissions and media cost. Without an exchange rate, messages that show amounts but no `${currencyId}` wait for one; others are sent unconverted */
+            /** @description Converts the amounts of messages. Without an exchange rate, messages that show amounts but no `${currencyId}` wait for one; others are sent unconverted */
             readonly currencyConversion?: components["schemas"]["ProductSubscriptionCurrencyConversion"];
             /** @description An attribute of your own */
             readonly customAttribute?: components["schemas"]["SubscriptionCustomAttribute"];
@@ -4674,7 +4674,7 @@ export interface components {
              * @description Prices that fell by this much at least, in per cent of the price before; all if absent
              */
             readonly minFallPercent?: number;
-            /** @description States of a product to be notified of */
+            /** @description States of a product to be notified of: 1 Price fell, 2 Back in stock, 3 Feed changed */
             readonly changeTypeIds: readonly number[];
         };
         readonly ProductSubscriptionReceiver: {
@@ -4709,7 +4709,7 @@ export interface components {
             readonly filter: components["schemas"]["PostedProductSubscriptionFilter"];
             /** @description Where messages are sent */
             readonly receivers: readonly components["schemas"]["PostedProductSubscriptionReceiver"][];
-            /** @description Converts order value, commissions and media cost. Without an exchange rate, messages that show amounts but no `${currencyId}` wait for one; others are sent unconverted */
+            /** @description Converts the amounts of messages. Without an exchange rate, messages that show amounts but no `${currencyId}` wait for one; others are sent unconverted */
             readonly currencyConversion?: components["schemas"]["PostedProductSubscriptionCurrencyConversion"];
             /** @description An attribute of your own */
             readonly customAttribute?: components["schemas"]["PostedSubscriptionCustomAttribute"];
@@ -4734,7 +4734,7 @@ export interface components {
              * @description Prices that fell by this much at least, in per cent of the price before; all if absent
              */
             readonly minFallPercent?: number;
-            /** @description States of a product to be notified of */
+            /** @description States of a product to be notified of: 1 Price fell, 2 Back in stock, 3 Feed changed */
             readonly changeTypeIds: readonly number[];
         };
         readonly PostedProductSubscriptionReceiver: {

@@ -19,7 +19,7 @@ export function addressProblem(url: URL, allowed: AllowedAddresses): string | un
     case 'user':
       return 'a user or password is not allowed';
     case 'address':
-      return 'the address is not public; expected a host name or a public IP address';
+      return 'the address is not public; expected a host name or a public IP address (the operator may permit it: NOTIFY_ALLOW)';
     case 'port':
       return portProblem(url);
   }

@@ -41,14 +41,16 @@ export function formatPrice(minor: number): string {
   return `${(minor - cents) / 100}.${cents < 10 ? '0' : ''}${cents}`;
 }
 
-/** What messages say is expected in place of an unusable price. */
-function expectedPrice(value: unknown): string {
+/** What messages say is expected in place of an unusable price; in a cell its currency may follow. */
+function expectedPrice(value: unknown, isCell = false): string {
   const amount = typeof value === 'string' && /^\d+(?:\.\d{2})?$/.test(value) ? Number(value) : value;
   if (typeof amount === 'number' && amount > MAX_PRICE)
     return `an amount of at most ${formatPrice(Number.MAX_SAFE_INTEGER)}`;
-  return typeof value === 'number' && pricesOf(value).length > 1
-    ? 'this amount as text, since a JSON number of this size may be another one'
-    : 'an amount without a sign, with no decimals or two and a dot, such as 12 or 12.50';
+  if (typeof value === 'number' && pricesOf(value).length > 1)
+    return 'this amount as text, since a JSON number of this size may be another one';
+  return isCell
+    ? 'a price such as 12, 12.50 or 12.50 EUR: not negative, with at most two decimals'
+    : 'an amount such as 12 or 12.50: not negative, with no decimals or two';
 }
 
 /** The body was searched for characters that XML does not allow (`docs/decisions.md#x11`). */
@@ -65,13 +67,18 @@ const EAN = only(DIGITS, (ean) => /^\d+$/.test(ean), 'digits', 'notNumeric');
 export const MAX_ID = 1000;
 const SOURCE_ID = text({ isSearched, orInteger: true, isId: true, maxBytes: MAX_ID });
 
+const readPrice = reading(parsePrice, (value) => expectedPrice(value), 'malformedPrice');
+const readCell = reading(parsePrice, (value) => expectedPrice(value, true), 'malformedPrice');
+
 /** No decimals or two (Document 1, Limits), in minor units. Answered with its ISO 4217 code if the feed is known. */
 const PRICE: Scalar<number, { readonly minor: number; readonly currency: string }> = {
   is: 'scalar',
   posted: {
     json: { ...DOUBLE, minimum: 0, maximum: MAX_PRICE },
     xsd: { name: 'price', base: 'xs:string', pattern: '\\s*\\d{1,15}(\\.\\d{2})?\\s*' },
-    read: reading(parsePrice, expectedPrice, 'malformedPrice'),
+    // Only what is called by a name of its own was read from a table or a Google feed.
+    read: (value, place, refusals) =>
+      (refusals.origin.named === undefined ? readPrice : readCell)(value, place, refusals),
   },
   answered: { json: DOUBLE, xsd: 'xs:decimal', write: ({ minor }) => formatPrice(minor) },
 };

@@ -105,7 +105,7 @@ export class ExplainQueries {
       : [];
     if (ownOf(events, caller).next().done === true)
       throw fault.unknownTransaction(
-        `${subject.slice(0, 100)}: expected the ${topic.subjectField} of a ${topic.subject} of yours`,
+        `${subject.slice(0, 100)}: expected the ${topic.subjectField} of a ${topic.subject} that you can see`,
       );
     const output = async (one: OwnEvent): Promise<OutputExplained> => await this.output(which, state, one);
     return (async function* () {

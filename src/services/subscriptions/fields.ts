@@ -177,32 +177,36 @@ const PERCENT = only(integer(), (value) => value >= 1 && value <= 99, 'an intege
 /** Document 2, Subscription: filter. */
 function filterOf({ states, filter, subject, sample }: SubscriptionTopic) {
   const lists = Object.entries(filter).map(([name, { description, of }]): [string, FilterField] => {
-    const shared = { ...optional, description: `${description}; all if absent` };
+    const values = typeof of === 'object' ? ` (${namedIn(of)})` : '';
+    const shared = { ...optional, description: `${description}${values}; all if absent` };
     const list = { most: MOST.ids, isNoneIfEmpty: true } as const;
     if (of === 'percent') return [name, { kind: PERCENT, ...shared }];
     if (typeof of === 'string') {
       const { kind, ...named } = LISTS[of];
       return [name, { kind: listOf(kind, { ...list, ...named }), ...shared }];
     }
-    const items = of === undefined ? 'integers' : `${description.replace('T', 't')} (${namedIn(of)})`;
+    const items = of === undefined ? 'integers' : `${description.replace('T', 't')}${values}`;
     const ids = listOf(of === undefined ? integer() : idOf(of), { ...list, each: 'id', items });
     return [name, { kind: ids, ...shared }];
   });
-  return record({
-    ...Object.fromEntries(lists),
-    [states.field]: {
-      kind: listOf(idOf(states.ids), {
-        each: 'id',
-        most: MOST.ids,
-        isNoneIfEmpty: true,
-        items: `states (${namedIn(states.ids)})`,
-      }),
-      required: true,
-      missing: fault.noMessageType,
-      description: `States of a ${subject} to be notified of`,
-      example: sample.states,
+  return record(
+    {
+      ...Object.fromEntries(lists),
+      [states.field]: {
+        kind: listOf(idOf(states.ids), {
+          each: 'id',
+          most: MOST.ids,
+          isNoneIfEmpty: true,
+          items: `states (${namedIn(states.ids)})`,
+        }),
+        required: true,
+        missing: fault.noMessageType,
+        description: `States of a ${subject} to be notified of: ${namedIn(states.ids)}`,
+        example: sample.states,
+      },
     },
-  });
+    { namesUnknown: true },
+  );
 }
 
 function namedIn(ids: Readonly<Record<number, { readonly name: string }>>): string {
@@ -251,8 +255,8 @@ function contentOf(topic: SubscriptionTopic) {
       }),
       ...optional,
       description:
-        'Converts order value, commissions and media cost. Without an exchange rate, messages that show amounts but ' +
-        'no `${currencyId}` wait for one; others are sent unconverted',
+        'Converts the amounts of messages. Without an exchange rate, messages that show amounts but no ' +
+        '`${currencyId}` wait for one; others are sent unconverted',
     },
     customAttribute: { kind: customAttribute, ...optional, description: 'An attribute of your own' },
     disabled: { kind: boolean(), otherwise: false, description: 'Makes no messages' },

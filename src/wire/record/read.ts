@@ -115,7 +115,7 @@ function refuseIfRestricting(
 
 /** The same of a record within another; `path` is its path, with a dot at its end. */
 function fieldsReader<K extends RecordKind>(
-  { fields }: K,
+  { fields, namesUnknown }: K,
   apart: readonly string[],
   path: string,
 ): ReadRecord<K> {
@@ -134,14 +134,16 @@ function fieldsReader<K extends RecordKind>(
   const misspeltAs = (name: string, posted: Posted): string => {
     const own = [[name.toLowerCase(), name]] as const;
     const unknown = Object.keys(posted).filter((member) => !Object.hasOwn(fields, member));
-    const found = [...unknown, ...(notesOf(posted)?.unread ?? [])]
+    const compared = [...unknown, ...(notesOf(posted)?.unread ?? [])]
       .slice(0, MOST_COMPARED)
-      .map((member) => member.slice(0, 100).toWellFormed())
-      .find((member) => {
-        const plain = member.replace(/^@/, '').toLowerCase();
-        return meantBy(plain, own) !== undefined && meantBy(plain, spellings) === name;
-      });
-    return found === undefined ? '' : `; found ${found}; did you mean ${name}?`;
+      .map((member) => member.slice(0, 100).toWellFormed());
+    const found = compared.find((member) => {
+      const plain = member.replace(/^@/, '').toLowerCase();
+      return meantBy(plain, own) !== undefined && meantBy(plain, spellings) === name;
+    });
+    if (found !== undefined) return `; found ${found}; did you mean ${name}?`;
+    const [other] = namesUnknown === true ? compared : [];
+    return other === undefined ? '' : `; found ${other}, which is not known`;
   };
   const reportUnknown = (posted: Posted, report: (path: string) => void): void => {
     for (const name of Object.keys(posted))

@@ -15,6 +15,8 @@ export interface RecordKind<F extends Fields = Fields> {
   readonly expected?: string;
   /** A post that sets none of its fields is read as if it had no record. */
   readonly isNoneIfEmpty?: true;
+  /** If a required field is missing, the message names one that is not known, whatever it is called. */
+  readonly namesUnknown?: true;
   /** An answer may have further fields. */
   readonly isOpen?: true;
 }

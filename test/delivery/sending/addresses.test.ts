@@ -176,8 +176,14 @@ describe('URLs of receivers', () => {
   it.each([
     ['https://receiver.example/', undefined],
     ['https://127.0.0.1:4000/', undefined],
-    ['https://127.0.0.1:4001/', 'the address is not public; expected a host name or a public IP address'],
-    ['https://0x7f.1/', 'the address is not public; expected a host name or a public IP address'],
+    [
+      'https://127.0.0.1:4001/',
+      'the address is not public; expected a host name or a public IP address (the operator may permit it: NOTIFY_ALLOW)',
+    ],
+    [
+      'https://0x7f.1/',
+      'the address is not public; expected a host name or a public IP address (the operator may permit it: NOTIFY_ALLOW)',
+    ],
     ['https://receiver.example:25/', expect.stringMatching(/^port 25 is not allowed; expected 80, 443/)],
     ['https://user@receiver.example/', 'a user or password is not allowed'],
     ['ftp://receiver.example/', 'the scheme is not supported; expected http or https'],

@@ -173,7 +173,7 @@ describe('a posted CSV (decisions P35)', () => {
       },
     );
     expect(wrong.faults).toEqual([
-      "PF_280 p1 line 2: column Preis (price): expected an amount without a sign, with no decimals or two and a dot, such as 12 or 12.50, got '1,250'",
+      "PF_280 p1 line 2: column Preis (price): expected a price such as 12, 12.50 or 12.50 EUR: not negative, with at most two decimals, got '1,250'",
     ]);
   });
 
@@ -314,7 +314,7 @@ describe('a body that is refused as a whole (PF_210)', () => {
     [
       'has no required column',
       'sourceProductId;name\n1;2',
-      /no column for description, productUrl or link .*: rename columns, or choose them by the key map \(map=description:COLUMN,productUrl:COLUMN,.*\); the header has sourceProductId, name$/,
+      /no column for description, productUrl or link or sourceProductUrl, .*productImage or imageUrl or image_link, .*: rename columns, or choose them by the key map \(map=description:COLUMN,productUrl:COLUMN,.*\) or --map description=COLUMN,productUrl=COLUMN,.*; the header has sourceProductId, name$/,
     ],
     [
       'has two columns of one meaning',

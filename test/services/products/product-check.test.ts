@@ -120,7 +120,7 @@ describe('a posted product (Document 1, Product posted by an advertiser)', () =>
     ],
     ['PF_260 ean: expected digits', { ean: '40-06' }],
     ['PF_280 price: expected an amount', { price: '12.5' }],
-    ['PF_280 price: expected an amount', { price: -1 }],
+    ['PF_280 price: expected an amount such as 12 or 12.50: not negative', { price: -1 }],
     ['PF_391 productUrl: expected an absolute http or https URL', { productUrl: 'ftp://shop.example/' }],
     ['PF_391 productUrl: expected an absolute http or https URL', { productUrl: 'shop.example/lamp' }],
     ['PF_391 productImage.url: expected an absolute http or https URL', { productImage: { url: 'http://' } }],

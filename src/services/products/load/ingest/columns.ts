@@ -68,6 +68,8 @@ interface Meaning {
   readonly take: (draft: Draft, text: string) => void;
   /** It may be there several times. */
   readonly isList?: true;
+  /** It only adds to what others are read into. */
+  readonly isDetail?: true;
 }
 
 const FIELDS: Fields = postedProduct.fields;
@@ -120,8 +122,8 @@ const MEANINGS: ReadonlyMap<string, Meaning> = new Map<string, Meaning>([
     'imageUrl',
     { field: 'productImage', also: ['image_link'], take: ({ image }, text) => (image.url = text) },
   ],
-  ['width', { field: 'productImage', also: [], take: ({ image }, text) => (image.width = text.trim()) }],
-  ['height', { field: 'productImage', also: [], take: ({ image }, text) => (image.height = text.trim()) }],
+  ['width', pixels('width')],
+  ['height', pixels('height')],
   [
     'categories',
     {
@@ -179,6 +181,11 @@ const MEANINGS: ReadonlyMap<string, Meaning> = new Map<string, Meaning>([
     },
   ],
 ]);
+
+function pixels(side: 'height' | 'width'): Meaning {
+  const take: Meaning['take'] = ({ image }, text) => (image[side] = text.trim());
+  return { field: 'productImage', also: [], isDetail: true, take };
+}
 
 function categoryParts(part: keyof Draft['lists']): Meaning {
   const take: Meaning['take'] = ({ lists, separators }, text) => (lists[part] = text.split(separators.value));
@@ -244,13 +251,18 @@ export function isListed(meaning: string): boolean {
 export function missingAmong(
   meanings: readonly (string | undefined)[],
 ): readonly { readonly field: string; readonly names: readonly string[] }[] {
-  const found = new Set(meanings.map((name) => (name === undefined ? undefined : fieldOf(name))));
+  const isDetail = (name: string): boolean => MEANINGS.get(name)?.isDetail === true;
+  const found = new Set(
+    meanings.map((name) => (name === undefined || isDetail(name) ? undefined : fieldOf(name))),
+  );
   return Object.entries(FIELDS)
     .filter(([field, { required }]) => required === true && !found.has(field))
     .map(([field]) => ({
       field,
       names: [
-        ...[...MEANINGS].flatMap(([name, one]) => (one.field === field ? [name, ...one.also] : [])),
+        ...[...MEANINGS].flatMap(([name, one]) =>
+          one.field === field && !isDetail(name) ? [name, ...one.also] : [],
+        ),
         ...(field === 'sourceProductId' ? [ID] : []),
       ],
     }));

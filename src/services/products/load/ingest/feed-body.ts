@@ -248,10 +248,11 @@ function meaningsOf(
       );
   });
   const missing = missingAmong(meanings);
+  const chosenBy = (sign: string) => missing.map(({ field }) => `${field}${sign}COLUMN`).join(',');
   if (missing.length > 0)
     throw new NotParsable(
       `no column for ${missing.map((one) => one.names.join(' or ')).join(', ')}: rename columns, or choose them by ` +
-        `the key map (map=${missing.map(({ field }) => `${field}:COLUMN`).join(',')}); the header has ${list(names)}`,
+        `the key map (map=${chosenBy(':')}) or --map ${chosenBy('=')}; the header has ${list(names)}`,
     );
   return meanings;
 }
