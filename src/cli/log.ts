@@ -198,6 +198,11 @@ export function addBackup(affilog: Command, parts: CliParts): void {
             `${done.hasDeliveries ? 'with' : 'without'} the delivery log, ${done.hasKey ? 'with' : 'without'} the key; ` +
             `SHA-256 ${done.digest}\n`,
         );
+        if (!done.hasKey)
+          stdout.write(
+            'Before a server starts, put the old notify.key into the data folder, or set NOTIFY_KEY: ' +
+              'otherwise it makes a new key, and every receiver needs a new secret.\n',
+          );
       };
       await withEngines(command, parts, restore, { importing: true });
     });

@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { type Command } from 'commander';
 import { claimWorld } from '../api/claim-network';
 import { FEEDS } from '../api/network';
@@ -54,18 +56,35 @@ beforeAll(async () => {
 const affilog = (...args: readonly string[]) => run(args, { DATA_DIR: world.app.folder });
 
 describe('lists of the command line (decisions X119)', () => {
+  const parts = { environment: {}, stdout: process.stdout, stderr: process.stderr, threads: false };
+  const unused = {
+    stopSignal: () => new AbortController().signal,
+    start: () => Promise.reject(new Error()),
+  };
+  const leaves = leavesOf(commandsOf({ ...parts, ...unused }));
+
   it('all have --json', () => {
-    const parts = { environment: {}, stdout: process.stdout, stderr: process.stderr, threads: false };
-    const unused = {
-      stopSignal: () => new AbortController().signal,
-      start: () => Promise.reject(new Error()),
-    };
-    const lists = leavesOf(commandsOf({ ...parts, ...unused })).filter(([, command]) =>
+    const lists = leaves.filter(([, command]) =>
       /^(List|Suggest|Check |Print (how many|the settings))/.test(command.description()),
     );
     expect(lists.map(([path]) => path).sort()).toEqual(Object.keys(LISTS).sort());
     for (const [path, command] of lists)
       expect([path, command.options.some(({ long }) => long === '--json')]).toEqual([path, true]);
+  });
+
+  it('are what alerts name as remedies, with options that they have', () => {
+    const text = readFileSync(join(__dirname, '../../docs/alerts.yml'), 'utf8');
+    const named = Array.from(text.matchAll(/`affilog ([^`]+)`/g), ([, command = '']) => command);
+    expect(named.length).toBeGreaterThan(3);
+    for (const line of named) {
+      const words = line.split(' ');
+      const [path, command] =
+        leaves.find(([path]) => `${line} `.startsWith(`${path} `) || path === `${line} list`) ?? [];
+      expect([line, path]).toEqual([line, expect.any(String)]);
+      const options = words.filter((word) => word.startsWith('--'));
+      for (const option of options)
+        expect([line, command?.options.some(({ long }) => long === option)]).toEqual([line, true]);
+    }
   });
 
   it.each(Object.entries(LISTS))('%s prints an object for each line of text', async (path, args) => {
