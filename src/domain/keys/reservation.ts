@@ -108,7 +108,7 @@ export class KeyedAggregates<Command, State, Event extends DomainEvent> {
         const present = await load(this.log, this.keys, key);
         const { id, isNew } = await this.ownerOf(key, present, at);
         const result = await this.executeUnder(id, command, isNew);
-        if (result !== undefined) return result;
+        if (!this.kind.isRemoved(result.state)) return result;
         // The process that removed it has not released its key yet.
         await this.release(key, id, at);
       }
@@ -125,7 +125,8 @@ export class KeyedAggregates<Command, State, Event extends DomainEvent> {
 
   /**
    * On a new aggregate, whose key is made of its id: another aggregate may have that key, and then the id is left out.
-   * `retryKey` identifies the command: executed again, after nobody knows what, it finds the aggregate of the first time.
+   * `retryKey` identifies the command: executed again, after nobody knows what, it finds the aggregate of the first time,
+   * even if that was removed since.
    */
   async create(
     keyOf: (id: number) => string,
@@ -137,8 +138,11 @@ export class KeyedAggregates<Command, State, Event extends DomainEvent> {
       const own = await this.ids.next();
       const id = retryKey === undefined ? own : await this.reserve(retryKey, own, at, NO_STREAM);
       const owner = await this.reserve(keyOf(id), id, at, NO_STREAM);
-      const result = owner === id ? await this.executeUnder(id, command, id === own) : undefined;
-      if (result !== undefined) return result;
+      if (owner === id) {
+        const result = await this.executeUnder(id, command, id === own);
+        if (this.kind.isRemoved(result.state)) await this.release(keyOf(id), id, at);
+        return result;
+      }
       if (retryKey !== undefined) await this.release(retryKey, id, at);
     }
   }
@@ -169,16 +173,15 @@ export class KeyedAggregates<Command, State, Event extends DomainEvent> {
     return state?.owner ?? owner;
   }
 
-  /** Undefined if the aggregate of this id was removed. */
   private async executeUnder(
     id: number,
     command: Command,
     isNew: boolean,
-  ): Promise<KeyedResult<State, Event> | undefined> {
-    const { decider, isRemoved } = this.kind;
+  ): Promise<KeyedResult<State, Event>> {
+    const { decider } = this.kind;
     const known = isNew ? { state: decider.initial, revision: NO_STREAM } : undefined;
     const executed = await execute(this.uuids, this.log, decider, id, command, known);
-    return isRemoved(executed.state) ? undefined : { id, ...executed };
+    return { id, ...executed };
   }
 }
 

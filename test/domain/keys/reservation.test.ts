@@ -218,4 +218,17 @@ describe('A key that is made of the id (decisions V15)', () => {
       expect([idsOf(made).has(1), idsOf(made).has(2)]).toEqual([false, false]);
       expect((await processes[1]!.execute(`id ${made[0]!.id}`, write('edit'), AT)).id).toBe(made[0]!.id);
     }));
+
+  it('is of the first time when a command is executed again, also if that was removed meanwhile (decisions A22)', () =>
+    withLog(async (log) => {
+      const [process, other] = [processOn(log), processOn(log)];
+      const create = (one: Process) => one.create((id) => `id ${id}`, write('one'), AT, 'retry');
+      const { id } = await create(process);
+      expect((await create(other)).id).toBe(id);
+      await remove(log, process, `id ${id}`, id);
+      expect((await create(other)).id).toBe(id);
+      const all = await written(log);
+      expect(all.filter((type) => type.startsWith('Note'))).toEqual(['NoteWritten', 'NoteRemoved']);
+      expect((await load(log, keys, `id ${id}`)).state).toBeUndefined();
+    }));
 });
