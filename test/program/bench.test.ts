@@ -182,7 +182,7 @@ describe('the benchmark', () => {
     await expect(asked).rejects.toMatchObject({
       code: 2,
       stderr: expect.stringContaining(
-        'names: all, load-json, load-xml, load-csv, load-google, reload-unchanged, project, rebuild, swap, search, memory, small, voucher-create',
+        'names: all, load-json, load-xml, load-csv, load-google, reload-unchanged, product-subscriptions, project, rebuild, swap, search, memory, small, voucher-create',
       ),
     });
   });
