@@ -20,7 +20,15 @@ import {
 } from '../../domain/subscriptions/subscription';
 import { type SubscriptionTopic } from '../../domain/subscriptions/topic';
 import { VisibleWrites } from '../../http/visible-writes';
-import { eventAt, lastEvent, execute, type Executed, load, type StateAt } from '../../kernel/decider';
+import {
+  eventAt,
+  lastEvent,
+  execute,
+  type Executed,
+  load,
+  type StateAt,
+  toDomainEvent,
+} from '../../kernel/decider';
 import { namedUuid, NO_STREAM, type Position, streamOf } from '../../kernel/event';
 import { EventLog } from '../../kernel/event-log';
 import { without } from '../../kernel/without';
@@ -258,15 +266,23 @@ class NewSubscriptions {
     private readonly log: EventLog,
   ) {}
 
-  /** Undefined if all slots are in use. `request`: what it has created before is found again. */
+  /**
+   * Undefined if all slots are in use. `request`: what it has created before, or creates meanwhile in another process, is
+   * found again, also if it was deleted since.
+   */
   async create(command: CreateCommand, request?: RepeatedRequest): Promise<CreatedSubscription | undefined> {
-    const created = request?.mayHaveRun === true ? await this.createdBy(request, command) : undefined;
+    const { organisationId } = command;
+    const created = request?.mayHaveRun === true ? await this.createdBy(request, organisationId) : undefined;
     if (created !== undefined) return created;
     const chance =
       request === undefined ? this.clock.random() : parseInt(request.id.slice(0, 8), 16) / 2 ** 32;
     const first = Math.floor(chance * MOST_SUBSCRIPTIONS);
     for (let at = 0; at < MOST_SUBSCRIPTIONS; at += 1) {
-      const id = await this.freeId(command.organisationId, (first + at) % MOST_SUBSCRIPTIONS);
+      const slot = (first + at) % MOST_SUBSCRIPTIONS;
+      const last = await this.lastUsed(organisationId, slot);
+      const own = request && (await this.createdUnder(subscriptionIdOf(organisationId, slot, last), request));
+      if (own !== undefined) return own;
+      const id = await this.freeId(organisationId, slot, last);
       if (id === undefined) continue;
       const ids = request === undefined ? this.clock : { uuid: () => eventIdOf(request, id) };
       const executed = await execute(ids, this.log, subscriptionDecider, id, command, UNKNOWN);
@@ -275,33 +291,43 @@ class NewSubscriptions {
     return undefined;
   }
 
-  /** The subscription that a request has created, if it is still there: its first event has an id made of the request. */
+  /** What a request has created last in any slot. */
   private async createdBy(
     request: RepeatedRequest,
-    { organisationId }: CreateCommand,
+    organisationId: number,
   ): Promise<CreatedSubscription | undefined> {
     for (let slot = 0; slot < MOST_SUBSCRIPTIONS; slot += 1) {
-      const idOf = (number: number): string => subscriptionIdOf(organisationId, slot, number);
-      const id = idOf(await this.lastUsed(idOf));
-      const first = await eventAt(this.log, streamOf(SUBSCRIPTION, id), 0);
-      if (first?.id !== eventIdOf(request, id)) continue;
-      const loaded = await load(this.log, subscriptionDecider, id);
-      if (loaded.state.is === 'active') return { ...loaded, id, events: [], ids: [] };
+      const last = await this.lastUsed(organisationId, slot);
+      const own = await this.createdUnder(subscriptionIdOf(organisationId, slot, last), request);
+      if (own !== undefined) return own;
     }
     return undefined;
   }
 
-  /** The next id of a slot, unless it has a subscription. */
-  private async freeId(organisationId: number, slot: number): Promise<string | undefined> {
+  /** The subscription with this id if the request has created it: then its first event has an id made of the request. */
+  private async createdUnder(id: string, request: RepeatedRequest): Promise<CreatedSubscription | undefined> {
+    const first = await eventAt(this.log, streamOf(SUBSCRIPTION, id), 0);
+    if (first?.id !== eventIdOf(request, id)) return undefined;
+    const loaded = await load(this.log, subscriptionDecider, id);
+    const { evolve, initial } = subscriptionDecider;
+    const state =
+      loaded.state.is === 'active'
+        ? loaded.state
+        : evolve(initial, toDomainEvent(first) as SubscriptionEvent);
+    return { ...loaded, state, id, events: [], ids: [] };
+  }
+
+  /** The next id of a slot, unless it has a subscription. `last`: its last number. */
+  private async freeId(organisationId: number, slot: number, last: number): Promise<string | undefined> {
     const idOf = (number: number): string => subscriptionIdOf(organisationId, slot, number);
-    const last = await this.lastUsed(idOf);
     if (last === 0) return idOf(1);
     const { state } = await load(this.log, subscriptionDecider, idOf(last));
     return state.is === 'deleted' ? idOf(last + 1) : undefined;
   }
 
   /** The last number that is used, 0 if none is: doubles a number until it is unused, then halves the interval. */
-  private async lastUsed(idOf: (number: number) => string): Promise<number> {
+  private async lastUsed(organisationId: number, slot: number): Promise<number> {
+    const idOf = (number: number): string => subscriptionIdOf(organisationId, slot, number);
     let unused = 1;
     while (await this.exists(idOf(unused))) unused *= 2;
     let used = Math.floor(unused / 2);
