@@ -352,6 +352,9 @@ class Rebuild {
   private async catchUpWithHead(projectors: readonly GenerationProjector[]): Promise<void> {
     for (let round = 0, head = ''; round < MAX_CATCH_UPS && head !== (await this.log.head()); round += 1) {
       head = await this.log.head();
+      // Documents may come to be ahead of the checkpoint: who continues waits until the live ones have reached them.
+      for (const { collection } of this.generations) this.untils.set(collection, head);
+      await this.note();
       for (const projector of projectors) await catchUp(this.log, projector, head, this.onBatch);
     }
   }
