@@ -309,11 +309,9 @@ class NewSubscriptions {
     const first = await eventAt(this.log, streamOf(SUBSCRIPTION, id), 0);
     if (first?.id !== eventIdOf(request, id)) return undefined;
     const loaded = await load(this.log, subscriptionDecider, id);
-    const { evolve, initial } = subscriptionDecider;
-    const state =
-      loaded.state.is === 'active'
-        ? loaded.state
-        : evolve(initial, toDomainEvent(first) as SubscriptionEvent);
+    const atFirst = (): SubscriptionState =>
+      subscriptionDecider.evolve(subscriptionDecider.initial, toDomainEvent(first) as SubscriptionEvent);
+    const state = loaded.state.is === 'active' ? loaded.state : atFirst();
     return { ...loaded, state, id, events: [], ids: [] };
   }
 
