@@ -14,6 +14,7 @@ import { automationsOver } from '../../src/processes/automations';
 import { type Projection } from '../../src/projector/projection';
 import { Runner } from '../../src/projector/runner';
 import { PositionWait } from '../../src/projector/wait';
+import { type SourceFetcher } from '../../src/services/products/source-fetcher';
 import { SourceBook } from '../../src/services/products/sources';
 import { type LeaseTable, MemoryLeases } from './memory-leases';
 import { type MemoryEvents, MemoryLog } from './memory-log';
@@ -22,7 +23,6 @@ import { type Network } from './network';
 import { type Random } from './random';
 import { type Receivers } from './receivers';
 import { type Process, ProcessClock } from './simulation';
-import { type Shops } from './workloads/sources';
 
 /** What processes do (docs/architecture.md, Processes). */
 export type Role = 'api' | 'projector' | 'automation' | 'notifier';
@@ -67,7 +67,12 @@ interface HostParts {
   readonly collections: MemoryCollections;
   readonly network: Network;
   readonly receivers: Receivers;
-  readonly shops: Shops;
+  /** Fetches feeds from the servers of shops. */
+  readonly fetcherOf: (
+    process: Process,
+    parts: ApiParts,
+    report: (failure: unknown) => void,
+  ) => Pick<SourceFetcher, 'start' | 'stop'>;
   readonly random: Random;
   /** It runs a newer version. */
   readonly isNewer: boolean;
@@ -191,7 +196,7 @@ export class Host {
 
   /** Call it in the process. */
   async start(): Promise<void> {
-    const { disks, isOneMachine, network, collections, random, receivers, shops } = this.given;
+    const { disks, isOneMachine, network, collections, random, receivers, fetcherOf } = this.given;
     const { isNewer, installation, isGone, report } = this.given;
     const { process } = this;
     const { roles } = this.shape;
@@ -228,7 +233,7 @@ export class Host {
       const book = new SourceBook(clock, log, ending.signal, report);
       const parts = { clock, engines, follower, book, readModels, visible };
       const api = new Api(parts);
-      const fetcher = shops.fetcherIn(process, parts, report);
+      const fetcher = fetcherOf(process, parts, report);
       fetcher.start();
       this.stops.push(() => fetcher.stop());
       this.parts.push(wait, api, book, fetcher);

@@ -225,7 +225,8 @@ export class World {
     const process = new Process(name, this.simulation);
     process.clockError = this.clockError;
     const host = new Host(process, shape, {
-      ...{ disks: this.disks, network: this.network, receivers: this.receivers, shops: this.shops },
+      ...{ disks: this.disks, network: this.network, receivers: this.receivers },
+      fetcherOf: (...given) => this.shops.fetcherIn(...given),
       installation: this.seed,
       isOneMachine: this.shape.isOneMachine,
       collections: this.stores[shape.store] ?? new MemoryCollections(),
