@@ -41,6 +41,8 @@ interface RebuildNote {
   readonly owner?: string;
   /** The directory that documents are described with is of this position. */
   readonly until: Position;
+  /** Documents may be of up to this position, since it was catching up with the log. */
+  readonly ahead?: Position;
   /** Only this code can continue, and only while no more events were excluded. */
   readonly code: string;
   readonly skipped: number;

@@ -174,6 +174,7 @@ class Rebuild {
   private generations: readonly Generation[] = [];
   /** By collection: documents are described with the directory of this position. */
   private readonly untils = new Map<string, Position>();
+  private ahead: Position | undefined;
   /** By collection: how many events operators had excluded when it began. */
   private readonly skipped = new Map<string, number>();
 
@@ -302,7 +303,7 @@ class Rebuild {
         isOurs &&
         (await countParked(store, [nameOf(begun)])) === 0 &&
         (await store.checkpoint(targetOf(begun))) <= reachable &&
-        note.until <= reachable;
+        (note.ahead ?? note.until) <= reachable;
       const isContinued = isUsable && kind === 'rebuild';
       this.skipped.set(name, skipped);
       const others = building.filter((one) => one !== begun || (!isContinued && kind === 'rebuild'));
@@ -352,8 +353,8 @@ class Rebuild {
   private async catchUpWithHead(projectors: readonly GenerationProjector[]): Promise<void> {
     for (let round = 0, head = ''; round < MAX_CATCH_UPS && head !== (await this.log.head()); round += 1) {
       head = await this.log.head();
-      // Documents may come to be ahead of the checkpoint: who continues waits until the live ones have reached them.
-      for (const { collection } of this.generations) this.untils.set(collection, head);
+      // Documents may come to be ahead of the checkpoint, up to here.
+      this.ahead = head;
       await this.note();
       for (const projector of projectors) await catchUp(this.log, projector, head, this.onBatch);
     }
@@ -433,8 +434,8 @@ class Rebuild {
         ...{ generation, owner: parts.owner, code: parts.code, phase },
         until: this.untils.get(collection) ?? START,
         ...{ events, total, rate: Math.round(rate), skipped: this.skipped.get(collection) ?? 0 },
-        end: new Date(now + 1000 * secondsLeft).toISOString(),
-        at: new Date(now).toISOString(),
+        ...{ end: new Date(now + 1000 * secondsLeft).toISOString(), at: new Date(now).toISOString() },
+        ...defined({ ahead: this.ahead }),
       });
   }
 

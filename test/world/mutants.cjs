@@ -217,8 +217,8 @@ module.exports = [
   {
     name: 'a repeated request that does not look for what it has created before',
     file: 'src/services/subscriptions/commands.ts',
-    from: 'request?.mayHaveRun === true ? await this.createdBy(request, command) : undefined',
-    to: 'undefined as CreatedSubscription | undefined',
+    from: 'if (first?.id !== eventIdOf(request, id)) return undefined;',
+    to: "if (first?.id !== eventIdOf(request, id) || request.id !== '') return undefined;",
   },
   {
     name: 'a source that was asked for again while it was fetched',
