@@ -107,7 +107,7 @@ describe('POST of a CSV', () => {
     `${id};Lykt;En lykt;https://fjord.example/1;${price};${currency};https://img.example/1.png;Lykter`;
 
   it('stores the valid rows, lists the others with line and column, and reports columns that are not read', async () => {
-    const body = `${HEADER};Farge\n${row('a', '10')};x\n${row('b', '1,5')};x\n${row('c', '20', 'EUR')};x\n`;
+    const body = `${HEADER};Farge\n${row('a', '10')};x\n${row('b', '1,555')};x\n${row('c', '20', 'EUR')};x\n`;
     const answer = await post(`;fid=${CSV_FEED};mode=replace`, 'text/csv; charset=utf-8', body);
     expect(answer.statusCode).toBe(400);
     expect(answer.json()).toEqual({
@@ -115,7 +115,7 @@ describe('POST of a CSV', () => {
         expect.objectContaining({
           code: 'PF_280',
           sourceProductId: 'b',
-          message: expect.stringContaining('line 3: column price: expected an amount') as unknown,
+          message: expect.stringContaining('line 3: column price: expected a price such as') as unknown,
         }),
         expect.objectContaining({
           code: 'PF_280',

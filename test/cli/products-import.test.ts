@@ -69,7 +69,7 @@ describe('affilog products import (decisions P37)', () => {
   });
 
   it('prints the faults of refused rows with line and column, stores the others, and exits with 1', async () => {
-    const file = await fileOf(csv(row('a', '9.50'), row('b', '1.5')), 'feed.csv');
+    const file = await fileOf(csv(row('a', '9.50'), row('b', '1.555')), 'feed.csv');
     const { code, out, err } = await importing(file, '--dry-run');
     expect(code).toBe(1);
     expect(out).toMatch(/^PF_\d+\tb\tline 3: /);
