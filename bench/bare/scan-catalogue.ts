@@ -20,20 +20,28 @@ export class CatalogueScan {
   run(wanted: CatalogueSearch): FoundInCatalogue {
     const matches = this.matches.subarray(0, this.match(wanted));
     const { offset, size } = pageOf(wanted);
-    const compare = this.ordering(wanted);
+    const byKeys = this.ordering(wanted);
+    const compare = this.thenById(byKeys);
     if (wanted.isGrouped !== true) {
-      const first = firstOf(matches, offset + size, compare);
+      const page = firstOf(matches, offset + size, compare).slice(offset);
       return {
         total: matches.length,
-        page: first.slice(offset).map((product) => [product]),
+        page: page.map((product) => [product]),
         ...(wanted.hasFacets === true ? { counts: this.counts(matches) } : {}),
       };
     }
-    const groups = this.bestOfGroups(matches, compare);
-    const page = firstOf(groups, offset + size, compare).slice(offset);
-    const { eans } = this.catalogue;
-    const members = page.map((best) =>
-      eans[best] === 0 ? [best] : Array.from(matches.filter((one) => eans[one] === eans[best])).sort(compare),
+    const { eans, prices } = this.catalogue;
+    const byPrice = this.thenById((a, b) => (prices[a] ?? 0) - (prices[b] ?? 0));
+    const best = this.firstOfGroups(matches, compare);
+    const cheapest = this.firstOfGroups(matches, byPrice);
+    const keyOf = (product: number): number => groupOf(product, eans);
+    // By the best key of any member; ties by the id of the cheapest.
+    const stands = (product: number): number => cheapest.get(keyOf(product)) ?? product;
+    const byGroup = this.thenById(byKeys, stands);
+    const groups = Uint32Array.from(best.values());
+    const page = firstOf(groups, offset + size, byGroup).slice(offset);
+    const members = page.map((one) =>
+      Array.from(matches.filter((other) => keyOf(other) === keyOf(one))).sort(byPrice),
     );
     return { total: groups.length, page: members };
   }
@@ -105,8 +113,8 @@ export class CatalogueScan {
     return false;
   }
 
-  /** By price, or by the words of the search in the title and then the newest first; ties by id. */
-  private ordering({ words = [], isByPrice }: CatalogueSearch): (a: number, b: number) => number {
+  /** By price, or by the words of the search in the title and then the newest first. */
+  private ordering({ words = [], isByPrice }: CatalogueSearch): Compare {
     const { prices, modified } = this.catalogue;
     const distinct = [...new Set(words.flat())];
     const relevance = (product: number): number => {
@@ -114,35 +122,44 @@ export class CatalogueScan {
       for (const word of distinct) if (this.has(product, word, WORDS.title)) count += 1;
       return count;
     };
-    const byId = (a: number, b: number): number => {
-      const [one, other] = [this.catalogue.idOf(a), this.catalogue.idOf(b)];
+    return isByPrice === true
+      ? (a, b) => (prices[a] ?? 0) - (prices[b] ?? 0)
+      : (a, b) => relevance(b) - relevance(a) || (modified[b] ?? 0) - (modified[a] ?? 0);
+  }
+
+  /** Ties by the ids of the products, or of those that stand for them. */
+  private thenById(compare: Compare, of: (product: number) => number = (product) => product): Compare {
+    const idOf = (product: number): string => this.catalogue.idOf(of(product));
+    return (a, b) => {
+      const compared = compare(a, b);
+      if (compared !== 0) return compared;
+      const [one, other] = [idOf(a), idOf(b)];
       return one < other ? -1 : one > other ? 1 : 0;
     };
-    return isByPrice === true
-      ? (a, b) => (prices[a] ?? 0) - (prices[b] ?? 0) || byId(a, b)
-      : (a, b) => relevance(b) - relevance(a) || (modified[b] ?? 0) - (modified[a] ?? 0) || byId(a, b);
   }
 
   /** The first product of each group. */
-  private bestOfGroups(matches: Uint32Array, compare: (a: number, b: number) => number): Uint32Array {
-    const { eans } = this.catalogue;
-    const best = new Map<number, number>();
+  private firstOfGroups(matches: Uint32Array, compare: Compare): ReadonlyMap<number, number> {
+    const found = new Map<number, number>();
     for (const product of matches) {
-      const ean = eans[product] ?? 0;
-      const key = ean === 0 ? -1 - product : ean;
-      const before = best.get(key);
-      if (before === undefined || compare(product, before) < 0) best.set(key, product);
+      const key = groupOf(product, this.catalogue.eans);
+      const before = found.get(key);
+      if (before === undefined || compare(product, before) < 0) found.set(key, product);
     }
-    return Uint32Array.from(best.values());
+    return found;
   }
 }
 
+type Compare = (a: number, b: number) => number;
+
+/** Its EAN; a number of its own if it has none. */
+function groupOf(product: number, eans: Catalogue['eans']): number {
+  const ean = eans[product] ?? 0;
+  return ean === 0 ? -1 - product : ean;
+}
+
 /** The first `most` of some products, in order. */
-function firstOf(
-  all: Uint32Array,
-  most: number,
-  compare: (a: number, b: number) => number,
-): readonly number[] {
+function firstOf(all: Uint32Array, most: number, compare: Compare): readonly number[] {
   const first: number[] = [];
   for (const product of all) {
     const last = first.at(-1);

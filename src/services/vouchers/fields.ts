@@ -1,10 +1,21 @@
-import { MOST_VERSIONS } from '../../kernel/decider';
+import { MOST_VERSIONS, type Version } from '../../kernel/decider';
+import { defined } from '../../kernel/without';
+import { type Directory } from '../../network/directory';
+import { type Caller } from '../../network/organisations';
 import { jsonList, type ListText, type ListView, listWriter } from '../../wire/record/list';
 import { type AnswerOf, type Fields, listOf, optional, record } from '../../wire/record/record';
 import { amount, boolean, date, idOf, integer, language, text, url } from '../../wire/record/kinds';
 import { errorList } from '../../wire/api/errors';
-import { VOUCHER_TYPES } from '../../domain/vouchers/voucher';
-import { DAY } from '../../wire/date';
+import {
+  isOfMoney,
+  type ListedVoucher,
+  VOUCHER_TYPES,
+  type VoucherContent,
+  type VoucherCurrency,
+  type VoucherState,
+} from '../../domain/vouchers/voucher';
+import { type DateFormat, DAY, writeDate } from '../../wire/date';
+import { clickLink } from '../../wire/url';
 
 const VOUCHER_TYPE = { kind: idOf(VOUCHER_TYPES), description: 'Type' } as const;
 
@@ -173,4 +184,117 @@ const asXml = listWriter({ kind: VERSIONS, xml: { file: '', root: 'versions' } }
 /** How versions are written: in JSON their list is in an object. */
 export function versionsText(view: ListView): ListText<OutputVersion> {
   return view.format === 'xml' ? asXml(view) : jsonList(view, { before: {}, name: 'versions' });
+}
+
+/** Whose answers, and how they are written. */
+export interface VoucherView {
+  readonly directory: Directory;
+  readonly caller: Caller;
+  readonly clickUrl: string;
+  readonly dates: DateFormat;
+}
+
+/** A voucher as a caller sees it (Document 2, Voucher returned by the list operation). */
+export function toOutput(listed: ListedVoucher, view: VoucherView): OutputVoucher {
+  const { id, programId, voucher } = listed;
+  const { siteIds = [], startDate, endDate } = voucher;
+  const program = view.directory.program(programId);
+  const date = (time: number | string) => writeDate(new Date(time).getTime(), view.dates);
+  return {
+    id,
+    programId,
+    programName: program?.name ?? '',
+    code: voucher.code ?? '',
+    updateDate: date(listed.updated),
+    publishStartDate: date(voucher.publishStartDate ?? listed.created),
+    publishEndDate: date(voucher.publishEndDate ?? endDate),
+    startDate: date(startDate),
+    endDate: date(endDate),
+    title: voucher.title,
+    shortDescription: voucher.shortDescription,
+    description: voucher.description,
+    voucherTypeId: voucher.voucherTypeId,
+    defaultTrackUri: trackUri(listed, view),
+    siteSpecific: siteIds.length > 0,
+    landingUrl: voucher.landingUrl ?? '',
+    discountAmount: voucher.discountAmount ?? 0,
+    isPercentage: voucher.isPercentage ?? false,
+    publisherInformation: voucher.publisherInformation ?? '',
+    languageId: voucher.languageId ?? '',
+    exclusive: siteIds.length === 1,
+    currencyId: isOfMoney(voucher)
+      ? codeIn(view.directory)(listed.currency, programId)
+      : (program?.currency ?? ''),
+    logoPath: program?.logoUrl ?? '',
+    ...(view.caller.kind === 'advertiser' ? { sourceId: listed.sourceId } : {}),
+  };
+}
+
+type CodeOf = ReturnType<typeof codeIn>;
+
+export function toVersion(
+  { version, time, changed, before, after }: Version<VoucherState>,
+  codeOf: CodeOf,
+  dates: DateFormat,
+): OutputVersion {
+  const isDeletion = before.status === 'published' && after.status === 'withdrawn';
+  const values = (state: VoucherState) => valuesIn(state, changed, codeOf, dates);
+  return {
+    version,
+    time: writeDate(Date.parse(time), dates),
+    ...(isDeletion ? { deleted: true } : {}),
+    changed,
+    ...defined({ before: values(before), after: values(after) }),
+  };
+}
+
+/** The values of some posted fields, and with an amount its currency; undefined if it has none of them. */
+function valuesIn(
+  state: VoucherState,
+  names: readonly string[],
+  codeOf: CodeOf,
+  dates: DateFormat,
+): OutputValues | undefined {
+  if (state.status !== 'published') return undefined;
+  const { voucher, currency, programId, sourceId } = state;
+  const isAmongThem = names.includes('discountAmount') && isOfMoney(voucher);
+  const all = { ...voucher, programId, ...defined({ sourceId }) };
+  const written = Object.entries(all).flatMap(([name, value]) => {
+    if (!names.includes(name)) return [];
+    return [[name, DATES.has(name) ? writeDate(Date.parse(String(value)), dates) : value] as const];
+  });
+  if (written.length === 0) return undefined;
+  return {
+    ...Object.fromEntries(written),
+    ...(isAmongThem ? { currencyId: codeOf(currency, programId) } : {}),
+  };
+}
+
+const DATES: ReadonlySet<string> = new Set([
+  'startDate',
+  'endDate',
+  'publishStartDate',
+  'publishEndDate',
+] satisfies readonly (keyof VoucherContent)[]);
+
+/** The code of the currency of a posted amount; empty if it is not known (`docs/decisions.md#v19`). */
+export function codeIn({ currencies }: Directory) {
+  return (posted: VoucherCurrency, programId: number): string =>
+    'currency' in posted ? posted.currency : (currencies.ofProgram(programId, posted.postedAt) ?? '');
+}
+
+/** `docs/decisions.md#v7`, `#v13`. */
+function trackUri(
+  { programId, voucher }: ListedVoucher,
+  { directory, caller, clickUrl }: VoucherView,
+): string {
+  const { siteIds } = voucher;
+  const site =
+    caller.kind === 'advertiser'
+      ? undefined
+      : directory
+          .sitesOf(caller)
+          .filter((id) => directory.programs.connectionsOf(id).has(programId))
+          .find((id) => siteIds === undefined || siteIds.includes(id));
+  return clickLink(clickUrl, { a: site, p: programId, ttid: 13, url: voucher.landingUrl });
 }

@@ -1,16 +1,12 @@
 import { Injectable } from '@nestjs/common';
 import { changesSince, ownerOf } from '../../../projections/changes';
 import { listVouchers, type VoucherCriteria, vouchers, vouchersThat } from '../../../projections/vouchers';
-import { load, type Version, versionsOf } from '../../kernel/decider';
+import { load, versionsOf } from '../../kernel/decider';
 import {
   audiencesIn,
-  isOfMoney,
   isVersion,
-  type ListedVoucher,
   postedFields,
   VOUCHER,
-  type VoucherContent,
-  type VoucherCurrency,
   voucherDecider,
   voucherFaults as fault,
   type VoucherState,
@@ -19,14 +15,12 @@ import { type FoundList } from '../../http/answer';
 import { EventLog } from '../../kernel/event-log';
 import { type QueryOptions } from '../../kernel/query';
 import { ReadStore } from '../../kernel/read-store';
-import { defined } from '../../kernel/without';
 import { type Directory } from '../../network/directory';
 import { DirectoryView } from '../../network/follower';
 import { type Caller } from '../../network/organisations';
 import { eachOf } from '../../projector/search-in-parts';
 import { httpFaults } from '../../wire/api/errors';
-import { clickLink } from '../../wire/url';
-import { type DateFormat, writeDate } from '../../wire/date';
+import { type DateFormat } from '../../wire/date';
 import {
   BOOLEAN,
   CSV_KEY,
@@ -44,7 +38,7 @@ import {
 } from '../../wire/keys/keys';
 import { factsOf, PAGE_KEY, pageOf, SINCE_KEY, sinceHeaders, sizeKey } from '../../wire/keys/pages';
 import { tooManyWords } from '../../wire/words';
-import { type OutputValues, type OutputVersion, type OutputVoucher } from './fields';
+import { codeIn, type OutputVersion, type OutputVoucher, toOutput, toVersion } from './fields';
 import {
   type Asker,
   type Condition,
@@ -282,118 +276,6 @@ function timesOf(
     throw fault.invalidVoucher('activeAt: cannot be combined with minEndDate or maxStartDate');
   const at = activeAt ?? (caller.kind === 'advertiser' ? undefined : now.getTime());
   return { publishedAt: at, minEndDate: isBounded ? minEndDate : at, maxStartDate };
-}
-
-interface VoucherOutputParts {
-  readonly directory: Directory;
-  readonly caller: Caller;
-  readonly clickUrl: string;
-  readonly dates: DateFormat;
-}
-
-/** A voucher as a caller sees it (Document 2, Voucher returned by the list operation). */
-function toOutput(listed: ListedVoucher, view: VoucherOutputParts): OutputVoucher {
-  const { id, programId, voucher } = listed;
-  const { siteIds = [], startDate, endDate } = voucher;
-  const program = view.directory.program(programId);
-  const date = (time: number | string) => writeDate(new Date(time).getTime(), view.dates);
-  return {
-    id,
-    programId,
-    programName: program?.name ?? '',
-    code: voucher.code ?? '',
-    updateDate: date(listed.updated),
-    publishStartDate: date(voucher.publishStartDate ?? listed.created),
-    publishEndDate: date(voucher.publishEndDate ?? endDate),
-    startDate: date(startDate),
-    endDate: date(endDate),
-    title: voucher.title,
-    shortDescription: voucher.shortDescription,
-    description: voucher.description,
-    voucherTypeId: voucher.voucherTypeId,
-    defaultTrackUri: trackUri(listed, view),
-    siteSpecific: siteIds.length > 0,
-    landingUrl: voucher.landingUrl ?? '',
-    discountAmount: voucher.discountAmount ?? 0,
-    isPercentage: voucher.isPercentage ?? false,
-    publisherInformation: voucher.publisherInformation ?? '',
-    languageId: voucher.languageId ?? '',
-    exclusive: siteIds.length === 1,
-    currencyId: isOfMoney(voucher)
-      ? codeIn(view.directory)(listed.currency, programId)
-      : (program?.currency ?? ''),
-    logoPath: program?.logoUrl ?? '',
-    ...(view.caller.kind === 'advertiser' ? { sourceId: listed.sourceId } : {}),
-  };
-}
-
-type CodeOf = ReturnType<typeof codeIn>;
-
-function toVersion(
-  { version, time, changed, before, after }: Version<VoucherState>,
-  codeOf: CodeOf,
-  dates: DateFormat,
-): OutputVersion {
-  const isDeletion = before.status === 'published' && after.status === 'withdrawn';
-  const values = (state: VoucherState) => valuesIn(state, changed, codeOf, dates);
-  return {
-    version,
-    time: writeDate(Date.parse(time), dates),
-    ...(isDeletion ? { deleted: true } : {}),
-    changed,
-    ...defined({ before: values(before), after: values(after) }),
-  };
-}
-
-/** The values of some posted fields, and with an amount its currency; undefined if it has none of them. */
-function valuesIn(
-  state: VoucherState,
-  names: readonly string[],
-  codeOf: CodeOf,
-  dates: DateFormat,
-): OutputValues | undefined {
-  if (state.status !== 'published') return undefined;
-  const { voucher, currency, programId, sourceId } = state;
-  const isAmongThem = names.includes('discountAmount') && isOfMoney(voucher);
-  const all = { ...voucher, programId, ...defined({ sourceId }) };
-  const written = Object.entries(all).flatMap(([name, value]) => {
-    if (!names.includes(name)) return [];
-    return [[name, DATES.has(name) ? writeDate(Date.parse(String(value)), dates) : value] as const];
-  });
-  if (written.length === 0) return undefined;
-  return {
-    ...Object.fromEntries(written),
-    ...(isAmongThem ? { currencyId: codeOf(currency, programId) } : {}),
-  };
-}
-
-const DATES: ReadonlySet<string> = new Set([
-  'startDate',
-  'endDate',
-  'publishStartDate',
-  'publishEndDate',
-] satisfies readonly (keyof VoucherContent)[]);
-
-/** The code of the currency of a posted amount; empty if it is not known (`docs/decisions.md#v19`). */
-function codeIn({ currencies }: Directory) {
-  return (posted: VoucherCurrency, programId: number): string =>
-    'currency' in posted ? posted.currency : (currencies.ofProgram(programId, posted.postedAt) ?? '');
-}
-
-/** `docs/decisions.md#v7`, `#v13`. */
-function trackUri(
-  { programId, voucher }: ListedVoucher,
-  { directory, caller, clickUrl }: VoucherOutputParts,
-): string {
-  const { siteIds } = voucher;
-  const site =
-    caller.kind === 'advertiser'
-      ? undefined
-      : directory
-          .sitesOf(caller)
-          .filter((id) => directory.programs.connectionsOf(id).has(programId))
-          .find((id) => siteIds === undefined || siteIds.includes(id));
-  return clickLink(clickUrl, { a: site, p: programId, ttid: 13, url: voucher.landingUrl });
 }
 
 /** A voucher that was published, with the time of its last event. */
