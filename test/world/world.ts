@@ -3,6 +3,7 @@ import { takeDeliveries } from '../../src/domain/deliveries/ownership';
 import { MAX_CLOCK_SKEW_MS } from '../../src/kernel/leases';
 import { importNetwork } from '../../src/operations/import-network';
 import { resumeReadModels } from '../../src/operations/projections';
+import { NOTIFIER_MEMBERS } from '../../src/runtime/lease-holder';
 import { censusOf } from './census';
 import { type Left, leftOf } from './checks';
 import { Broken, brokenBy } from './checks/broken';
@@ -58,8 +59,12 @@ const REST_MS = 45 * 60_000;
 /** How long nothing may happen until there is rest (ms): longer than automations wait after failures at their start. */
 const QUIET_MS = 3_000;
 const HOUR = 3_600_000;
-/** After a clock was set, leases count again once they are renewed: at the next look, or the one after a lost call (ms). */
-const RENEWED_MS = 0;
+/**
+ * For how long after a clock was set two processes may believe that they have a lease (ms). A request that was under way then
+ * counts by the old time, and may take the lease from who has renewed it by the new time; that process learns it when it renews
+ * the lease again, after a third of its time.
+ */
+const RENEWED_MS = NOTIFIER_MEMBERS.ms / 3 + 5_000;
 
 /** A world of a seed: processes, engines, clients and receivers in one thread, where no real time passes. */
 export class World {
