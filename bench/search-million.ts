@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { rename, stat } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -12,8 +13,10 @@ import {
   searchProducts,
   type WantedFacets,
 } from '../projections/product-search';
+import { products } from '../projections/products';
 import { seededRandom } from '../src/demo/catalogue';
 import { type Engines, openEngines } from '../src/engines/open';
+import { directoryAt } from '../src/network/directory';
 import { CatalogueScan, type FoundInCatalogue } from './bare/scan-catalogue';
 import { Catalogue } from './catalogue';
 import { type CatalogueSearch, criteriaOf, KINDS, keysOf, PRICE_BOUNDS } from './catalogue-searches';
@@ -99,11 +102,44 @@ async function* searches(bench: Bench, scenario: Scenario): AsyncGenerator<Figur
     }
     const most = MEMORY.cache + (MEMORY.million * catalogue.size) / 1e6;
     yield { ...atMost(`${name} memory`, Math.max(1, growth?.() ?? 0), most), unit: 'MB' };
+    yield atMost(`${name} post of ${POSTED}, processor`, await postTime(engines, catalogue), POST_MS);
     yield* whileLoading(bench, scenario, catalogue, server, idle);
   } finally {
     await engines.close();
     await server.stop();
   }
+}
+
+/** Products of a post into the read model, most ms of processor time that it may take, and how many are measured. */
+const POSTED = 500;
+const POST_MS = 50;
+const POSTS = 11;
+
+/** Processor time (ms, median) of writing new products to the read model, which are removed again. */
+async function postTime({ log, store }: Engines, catalogue: Catalogue): Promise<number> {
+  const version = await log.head();
+  const directory = await directoryAt(log, version);
+  const target = { collection: products.collection.name };
+  const times: number[] = [];
+  for (let post = 0; post < POSTS; post += 1) {
+    const put = Array.from({ length: POSTED }, (_, at) => {
+      const document = catalogue.documentOf((post * POSTED + at) % catalogue.size, directory);
+      // Never written before, as a data folder may be kept.
+      return { ...document, id: `${document.id} ${randomUUID()}` };
+    });
+    const before = process.cpuUsage();
+    await store.write(
+      target,
+      put.map((document) => ({ version, put: document })),
+    );
+    const { user, system } = process.cpuUsage(before);
+    times.push((user + system) / 1000);
+    await store.write(
+      target,
+      put.map(({ id }) => ({ version, remove: id })),
+    );
+  }
+  return quantile(times, 0.5);
 }
 
 const EMBEDDED = { eventLog: 'sqlite:', readStore: 'sqlite:' } as const;

@@ -7,8 +7,8 @@ import { NamedError } from '../kernel/fault';
 interface FairLimits {
   /** Weight of the tasks that run at once. */
   readonly atOnce: number;
-  /** The same of a client. */
-  readonly perClient: number;
+  /** The same of a client, which may depend on it: asked when a task arrives or ends. */
+  readonly perClient: number | ((client: string) => number);
   /** Slots reserved for clients that have no task running; by default none. */
   readonly reserved?: number;
   /** Maximum waiting tasks; by default unlimited. */
@@ -67,7 +67,8 @@ export class FairQueue {
   hasSlot(client: string): boolean {
     const { atOnce, perClient, reserved = 0 } = this.limits;
     const own = this.runningOf.get(client) ?? 0;
-    return this.running < (own === 0 ? atOnce : atOnce - reserved) && own < perClient;
+    if (this.running >= (own === 0 ? atOnce : atOnce - reserved)) return false;
+    return own < (typeof perClient === 'number' ? perClient : perClient(client));
   }
 
   private occupy(client: string, weight: number): void {

@@ -38,6 +38,25 @@ test('a client leaves slots for others (decisions X70)', async () => {
   expect(started).toEqual(['a1', 'b1', 'a2']);
 });
 
+test('how many slots a client may have can depend on it, and is asked again when a task ends (decisions X70)', async () => {
+  let most = 1;
+  const queue = new FairQueue({ atOnce: 2, perClient: (client) => (client === 'a' ? most : 1) });
+  const { started, run, end } = workload(queue);
+  const tasks = Object.fromEntries(['a1', 'a2', 'a3'].map((name) => [name, run(name)]));
+  expect(started).toEqual(['a1']);
+  most = 2;
+  await end('a1', tasks['a1']!);
+  expect(started).toEqual(['a1', 'a2', 'a3']);
+  tasks['a4'] = run('a4');
+  tasks['b1'] = run('b1');
+  tasks['a5'] = run('a5');
+  await end('a2', tasks['a2']!);
+  await end('a3', tasks['a3']!);
+  // One who waits goes before more of a client that has had its turn.
+  expect(started).toEqual(['a1', 'a2', 'a3', 'a4', 'b1']);
+  for (const name of ['a4', 'b1', 'a5']) await end(name, tasks[name]!);
+});
+
 test('a reserved slot is for clients with no running task (decisions X70)', async () => {
   const { started, run, end } = workload(new FairQueue({ atOnce: 3, perClient: 2, reserved: 1 }));
   const tasks = Object.fromEntries(['a1', 'a2', 'b1', 'b2', 'c1'].map((name) => [name, run(name)]));

@@ -95,7 +95,10 @@ export class ProductQueries {
     const suggestions =
       keys.suggest === undefined ? undefined : await suggestionsOf(this.store, asked, keys.suggest, query);
     const isGrouped = keys.groupOffersByProduct === true;
-    const { total, next, groups } = await this.find(criteria, isGrouped, query);
+    const [{ total, next, groups }, facets] = await Promise.all([
+      this.find(criteria, isGrouped, query),
+      keys.facets && this.facets(criteria, keys.facets, query),
+    ]);
     const dates = keys.dateOutputFormat ?? 'epoch';
     const view: OutputView = {
       directory,
@@ -106,7 +109,6 @@ export class ProductQueries {
       pastPrices: keys.priceHistory === true ? 'all' : PRESENT_PRICES[this.settings.priceHistory],
     };
     const nextCursor = next && searchCursors.write(keys, next);
-    const facets = keys.facets && (await this.facets(criteria, keys.facets, query));
     const result = {
       totalHits: total,
       ...(nextCursor === undefined ? {} : { nextCursor }),

@@ -1,4 +1,5 @@
 import {
+  countCommon,
   decodeSet,
   difference,
   emptySet,
@@ -11,6 +12,7 @@ import {
   union,
   Walk,
 } from '../../../src/engines/embedded/search/sets';
+import { keepingBitmaps, reusingBitmaps } from '../../../src/engines/embedded/search/containers';
 import { randomOf } from './random';
 
 const SIZE = 3 * 65_536 + 1_000;
@@ -60,11 +62,33 @@ test('sets are combined, counted, stored and walked like plain sets', () => {
       expect(set.count).toBe(members.length);
       expect(listed(set) === members.join()).toBe(true);
       expect(listed(decodeSet(encodeSet(set), SIZE)) === members.join()).toBe(true);
+      expect(countCommon(set, c.set)).toBe(members.filter((at) => c.members.has(at)).length);
       const from = random(SIZE);
       expect(listed(set, from) === members.filter((at) => at >= from).join()).toBe(true);
       expect(set.has(from)).toBe(new Set(members).has(from));
     }
   }
+});
+
+test('a query has the same answer with the bitmaps of those before it, but for what was to be kept', () => {
+  const random = randomOf(2);
+  const sets = Array.from({ length: 6 }, () => someSet(random).set);
+  const combined = (at: number): OrdinalSet => {
+    const [a, b, c] = [0, 1, 2].map((next) => sets[(at + next) % 6]!);
+    return difference(union(SIZE, [a!, intersection(b!, c!)]), intersection(everything(SIZE), c!));
+  };
+  const expected = sets.map((_, at) => listed(combined(at)));
+  const kept: OrdinalSet[] = [];
+  for (const at of [0, 1, 2, 3, 4, 5, 0, 5]) {
+    const found = reusingBitmaps(() => {
+      combined(at + 1);
+      kept.push(keepingBitmaps(() => combined(at)));
+      return listed(combined(at));
+    });
+    expect(found === expected[at]).toBe(true);
+  }
+  for (const [at, of] of [0, 1, 2, 3, 4, 5, 0, 5].entries())
+    expect(listed(kept[at]!) === expected[of]).toBe(true);
 });
 
 test('few of sparse sets are united as sorted arrays, without repeats', () => {

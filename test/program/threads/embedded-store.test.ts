@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { setTimeout as pause } from 'node:timers/promises';
+import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import { DatabaseSync } from '@photostructure/sqlite';
 import { EVERYTHING } from '../../../src/kernel/query';
@@ -178,5 +178,50 @@ test('a thread that dies is replaced: its callers get an error, the next call su
   expect(await threads.run((one) => one.count(target, EVERYTHING))).toBe(7);
   await threads.close();
   await store.close();
+  await remove();
+});
+
+test('a client has all threads while its queries are quick and nobody else waits (decisions X70)', async () => {
+  const { directory, remove } = await storeFolder();
+  const threads = new StoreThreads(directory, 2, 1_000_000, true);
+  let now = 0;
+  const clock = jest.spyOn(performance, 'now').mockImplementation(() => now);
+  const started: string[] = [];
+  const ends = new Map<string, () => void>();
+  const tasks = new Map<string, Promise<void>>();
+  const run = (name: string): void => {
+    const work = (): Promise<void> => {
+      started.push(name);
+      return new Promise((resolve) => ends.set(name, resolve));
+    };
+    tasks.set(name, threads.run(work, { client: name.charAt(0) }));
+  };
+  const end = async (name: string): Promise<void> => {
+    ends.get(name)?.();
+    await tasks.get(name);
+    await nextTurn();
+  };
+  for (const name of ['a1', 'a2']) run(name);
+  // Not known yet.
+  expect(started).toEqual(['a1']);
+  await end('a1');
+  run('a3');
+  expect(started).toEqual(['a1', 'a2', 'a3']);
+  for (const name of ['a4', 'a5', 'b1']) run(name);
+  await end('a2');
+  expect(started.slice(3)).toEqual(['a4']);
+  await end('a4');
+  expect(started.slice(4)).toEqual(['b1']);
+  // Now a query of it runs for long.
+  now += 51;
+  await end('b1');
+  expect(started.slice(5)).toEqual([]);
+  run('c1');
+  expect(started.slice(5)).toEqual(['c1']);
+  await end('a3');
+  expect(started.slice(6)).toEqual(['a5']);
+  for (const name of ['a5', 'c1']) await end(name);
+  clock.mockRestore();
+  await threads.close();
   await remove();
 });

@@ -1,6 +1,6 @@
-import { countGroups, type Group, GroupFinder } from './groups';
+import { countGroups, GroupFinder } from './groups';
 import { merged } from './heap';
-import { type Hit, idOf, Ordering, Ranked } from './hits';
+import { Group, type Hit, Ordering, Ranked } from './hits';
 import { DECODED, everyFew, type Matches, matchesOf, type Searched } from './matches';
 import { type IndexAnswer, type IndexQuery } from './query';
 import { type Schema } from './segment';
@@ -33,7 +33,7 @@ export function answer(
   return {
     total,
     rows: page.map(({ members }) => members.slice(0, group?.members ?? 1).map(rowOf)),
-    ...(last === undefined ? {} : { next: { keys: last.keys, id: idOf(last.first) } }),
+    ...(last === undefined ? {} : { next: { keys: last.keys, id: last.first.id } }),
   };
 }
 
@@ -52,14 +52,14 @@ function documents(
   );
   const found: Group[] = [];
   for (const hit of hits) {
-    found.push({ keys: hit.keys, first: hit, members: [hit] });
+    found.push(new Group(hit, [hit], () => hit.keys));
     if (found.length === wanted) break;
   }
   return found;
 }
 
 function rowOf({ searched, ordinal }: Hit): number {
-  return searched.segment.rows.get(ordinal);
+  return searched.segment.rowOf(ordinal);
 }
 
 /** Some matching documents. The arrays are reused by the next ones. */

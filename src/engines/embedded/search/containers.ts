@@ -31,8 +31,46 @@ export const EMPTY = new Container(0, new Uint16Array(0), undefined);
 const TOGETHER = 16;
 let spare = new Int32Array(0);
 
-/** A bitmap without bits. */
-function newWords(): Int32Array {
+/** Bitmaps that one query after the other uses: so many at most, 4 MB. */
+const MOST_REUSED = 512;
+const reused: Int32Array[] = [];
+/** How many of them the current query has; undefined outside of queries. */
+let taken: number | undefined;
+
+/** Runs a query. No bitmap that it makes may be used after it. */
+export function reusingBitmaps<Result>(query: () => Result): Result {
+  if (taken !== undefined) return query();
+  taken = 0;
+  try {
+    return query();
+  } finally {
+    taken = undefined;
+  }
+}
+
+/** Makes what may be used after the current query. */
+export function keepingBitmaps<Result>(make: () => Result): Result {
+  const before = taken;
+  taken = undefined;
+  try {
+    return make();
+  } finally {
+    taken = before;
+  }
+}
+
+/** A bitmap, with any bits if it is to be `overwritten`, otherwise without. */
+function newWords(overwritten = false): Int32Array {
+  if (taken === undefined || taken === MOST_REUSED) return ownWords();
+  const known = reused[taken];
+  const words = known ?? ownWords();
+  if (known === undefined) reused.push(words);
+  else if (!overwritten) words.fill(0);
+  taken += 1;
+  return words;
+}
+
+function ownWords(): Int32Array {
   if (spare.length === 0) spare = new Int32Array(TOGETHER * WORDS);
   const words = spare.subarray(0, WORDS);
   spare = spare.subarray(WORDS);
@@ -81,12 +119,23 @@ function lowerBound(sorted: Uint16Array, number: number, from = 0): number {
   return low;
 }
 
+/** How many numbers are in both. */
+export function countOfBoth(a: Container, b: Container): number {
+  if (a.count === 0 || b.count === 0) return 0;
+  if (isWhole(a)) return b.count;
+  if (isWhole(b)) return a.count;
+  if (a.words === undefined || b.words === undefined) return and(a, b).count;
+  let count = 0;
+  for (let at = 0; at < WORDS; at += 1) count += bitsIn((a.words[at] ?? 0) & (b.words[at] ?? 0));
+  return count;
+}
+
 export function and(a: Container, b: Container): Container {
   if (a.count === 0 || b.count === 0) return EMPTY;
   if (isWhole(a)) return b;
   if (isWhole(b)) return a;
   if (a.words !== undefined && b.words !== undefined) {
-    const words = newWords();
+    const words = newWords(true);
     let count = 0;
     for (let at = 0; at < WORDS; at += 1) {
       const word = (a.words[at] ?? 0) & (b.words[at] ?? 0);
@@ -182,7 +231,8 @@ export function or(containers: readonly Container[]): Container {
   const whole = containers.find(isWhole);
   if (whole !== undefined) return whole;
   const total = containers.reduce((sum, { count }) => sum + count, 0);
-  if (total <= MAX_SORTED) return mergeFew(containers, total);
+  if (total <= MAX_SORTED && containers.every(({ sorted }) => sorted !== undefined))
+    return mergeFew(containers, total);
   const words = newWords();
   let count = 0;
   for (const { words: others, count: own } of containers) {
@@ -344,37 +394,33 @@ export function countIn(bitmap: Int32Array, first: number, { count, sorted, word
 
 /** The bits of a container as a bitmap of one's own. */
 export function wordsOf({ count, sorted, words }: Container): Int32Array {
-  const copy = newWords();
+  const copy = newWords(words !== undefined);
   if (words !== undefined) copy.set(words);
   else if (sorted === undefined) fillBits(copy, 0, count);
   else for (const number of sorted) setBit(copy, number);
   return copy;
 }
 
-function setBit(words: Int32Array, number: number): void {
+export function setBit(words: Int32Array, number: number): void {
   words[number >>> 5] = (words[number >>> 5] ?? 0) | (1 << (number & 31));
 }
 
 export function fillBits(words: Int32Array, from: number, to: number): void {
-  for (let number = from; number < to;) {
-    if ((number & 31) === 0 && number + 32 <= to) {
-      words[number >>> 5] = -1;
-      number += 32;
-    } else {
-      setBit(words, number);
-      number += 1;
-    }
-  }
+  const first = Math.min(Math.ceil(from / 32) * 32, to);
+  const last = Math.max(Math.floor(to / 32) * 32, first);
+  for (let number = from; number < first; number += 1) setBit(words, number);
+  words.fill(-1, first / 32, last / 32);
+  for (let number = last; number < to; number += 1) setBit(words, number);
 }
+
+/** In memory, bitmaps of more numbers are combined faster than these are listed and combined. */
+const MAX_LISTED = 512;
 
 /** A bitmap of few numbers becomes a sorted array. */
 export function compact(words: Int32Array, count: number): Container {
   if (count === 0) return EMPTY;
   const container = new Container(count, undefined, words);
-  if (count > MAX_SORTED) return container;
-  const numbers = new Int32Array(count);
-  decode(container, 0, numbers);
-  return new Container(count, Uint16Array.from(numbers), undefined);
+  return count > MAX_LISTED ? container : new Container(count, numbersOf(container), undefined);
 }
 
 function ofSorted(numbers: Uint16Array, count: number): Container {
@@ -395,7 +441,10 @@ function bitsIn(word: number): number {
 
 export function numbersOf(container: Container): Uint16Array {
   if (container.sorted !== undefined) return container.sorted;
-  const numbers = new Int32Array(container.count);
-  decode(container, 0, numbers);
-  return Uint16Array.from(numbers);
+  decode(container, 0, NUMBERS);
+  // Much faster than `Uint16Array.from`.
+  return new Uint16Array(NUMBERS.subarray(0, container.count));
 }
+
+/** For one container at a time. */
+const NUMBERS = new Int32Array(SPAN);

@@ -1,10 +1,20 @@
 import { bytesOf, textOf } from './bytes';
 import { decode, SPAN } from './containers';
 import { CHECKED, CONTROL, CountedMatches, countLabels, labelsOf, mostOf, type TokenLabels } from './labels';
-import { countFewIn, type OrdinalSet, union } from './sets';
+import { countCommon, countFewIn, type OrdinalSet, overheadOf, union } from './sets';
 import { type Dictionary, type DictionaryReader, MAX_INLINE } from './dictionary';
 import { FirstItems } from './heap';
-import { DECODED, everyFew, firstWhere, type Matches, matchesOf, type Searched, tokenSet } from './matches';
+import {
+  DECODED,
+  everyFew,
+  firstPlace,
+  firstWhere,
+  type Matches,
+  matchesOf,
+  type Searched,
+  setOfInterval,
+  tokenSet,
+} from './matches';
 import { MergedTokens } from './merge';
 import { type Count, type IndexFacet, type IndexFilter } from './query';
 import { type Schema, type Segment, type StoredOrder } from './segment';
@@ -28,6 +38,7 @@ export function countFacets(
     if (matches.count === 0) continue;
     const counted = new CountedMatches(matches, check);
     for (const counter of counters) counter.add(counted);
+    counted.count();
     if (near.length > 0) again.push(counted);
   }
   // Looking for other words takes far longer than for one: only once no segment has that.
@@ -250,21 +261,61 @@ class RangeCounter {
       this.addValues(matches, check);
       return;
     }
-    // By position: looked up faster than values are compared.
     const starts = this.startsIn(segment, order);
+    const below = this.countBelow(counted, order, starts);
+    if (below !== undefined) {
+      for (let range = 0; range < this.found.length; range += 1)
+        this.addTo(range, (below[range + 1] ?? 0) - (below[range] ?? 0));
+      return;
+    }
+    // By position: looked up faster than values are compared.
     const byBlock = rangesByBlock(starts, segment.docs);
     const counts = new Uint32Array(starts.length);
-    const { set, isOthers } = counted.fewer;
-    for (const [span, container] of set.containers.entries()) {
-      check();
-      const decoded = decode(container, span * SPAN, DECODED);
-      countPlaces(counts, starts, byBlock, order.places, decoded);
+    counted.add({
+      count: (decoded) => {
+        countPlaces(counts, starts, byBlock, order.places, decoded);
+      },
+      end: () => {
+        for (let range = 0; range < this.found.length; range += 1) {
+          const own = counts[range] ?? 0;
+          const all = (starts[range + 1] ?? 0) - (starts[range] ?? 0);
+          this.addTo(range, counted.fewer.isOthers ? all - own : own);
+        }
+      },
+    });
+  }
+
+  private addTo(range: number, count: number): void {
+    this.found[range] = (this.found[range] ?? 0) + count;
+  }
+
+  /**
+   * How many matches are before each of some positions: by the sets of all documents before them, which are cached, as
+   * the same bounds are asked for again and again. Undefined if visiting the matches is faster, or there is no room.
+   */
+  private countBelow(
+    { matches, segment }: CountedMatches,
+    order: StoredOrder,
+    starts: readonly number[],
+  ): readonly number[] | undefined {
+    const { docs } = segment;
+    const visited = Math.min(matches.count, docs - matches.count);
+    if (starts.length > FEW_STARTS || visited * FEW_VISITED < docs) return undefined;
+    const counts: number[] = [];
+    for (const start of starts) {
+      if (start === 0 || start === docs) {
+        counts.push(start === 0 ? 0 : matches.count);
+        continue;
+      }
+      const name = `before/${this.wanted.column}/${start}`;
+      const before = segment.derived(name, docs / 8, () => {
+        const value = setOfInterval({ order, low: 0, high: start });
+        return { value, bytes: docs / 8 + overheadOf(value) };
+      });
+      if (before === undefined) return undefined;
+      counts.push(countCommon(matches.set, before));
     }
-    for (let range = 0; range < this.found.length; range += 1) {
-      const own = counts[range] ?? 0;
-      const all = (starts[range + 1] ?? 0) - (starts[range] ?? 0);
-      this.found[range] = (this.found[range] ?? 0) + (isOthers ? all - own : own);
-    }
+    return counts;
   }
 
   counts(): readonly Count[] {
@@ -287,15 +338,17 @@ class RangeCounter {
   }
 
   /** The first position of each range, and of the documents without a value. */
-  private startsIn(segment: Segment, { ordinals, present }: StoredOrder): readonly number[] {
+  private startsIn(segment: Segment, order: StoredOrder): readonly number[] {
     const { column, bounds } = this.wanted;
     const numbers = segment.column(column);
-    const starts = bounds.map((bound) =>
-      firstWhere(present, (place) => numbers.get(ordinals[place] ?? 0) >= bound),
-    );
-    return [0, ...starts, present];
+    const starts = bounds.map((bound) => firstPlace(order, numbers, (value) => value >= bound));
+    return [0, ...starts, order.present];
   }
 }
+
+/** More positions are not looked for in sets, nor if fewer than one in so many documents is to be visited. */
+const FEW_STARTS = 10;
+const FEW_VISITED = 32;
 
 /** Positions are looked up by blocks of 64, which takes little memory. */
 const BLOCK_BITS = 6;

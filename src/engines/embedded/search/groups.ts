@@ -1,19 +1,11 @@
 import { bytesOf, compareTexts } from './bytes';
-import { countBits, decode, SPAN } from './containers';
-import { difference, everything, Walk, type OrdinalSet } from './sets';
+import { countBits, decode, SPAN, WORDS } from './containers';
+import { addToBitmap, countCommon, difference, everything, setOfBitmap, Walk, type OrdinalSet } from './sets';
 import { FirstItems, merged } from './heap';
-import { columnOf, compareIds, type Hit, idOf, isDescending, Ordering, Ranked } from './hits';
+import { columnOf, compareIds, Group, Hit, isDescending, Ordering, Ranked } from './hits';
 import { DECODED, everyFew, firstWhere, type Matches } from './matches';
 import { type After, type Key, type IndexOrder, type IndexQuery } from './query';
-import { type Schema } from './segment';
-
-/** A group of hits: its members in order, at least one. */
-export interface Group {
-  /** The sort keys of the group. */
-  readonly keys: readonly Key[];
-  readonly first: Hit;
-  readonly members: readonly Hit[];
-}
+import { type Schema, type StoredGroups } from './segment';
 
 /** Numbers below a limit that grows. */
 class NumberSet {
@@ -50,20 +42,10 @@ class NumberSet {
     return zeros;
   }
 
-  /** Marks the numbers that have a size. */
-  addSized(sizes: Uint16Array): void {
-    this.reserve(sizes.length);
+  addBitmap(others: Int32Array): void {
+    this.reserve(others.length * 32 - 1);
     const { words } = this;
-    let word = 0;
-    for (let number = 1; number < sizes.length; number += 1) {
-      // 1 if the size is not 0.
-      word |= (-(sizes[number] ?? 0) >>> 31) << (number & 31);
-      if ((number & 31) < 31) continue;
-      words[number >>> 5] = (words[number >>> 5] ?? 0) | word;
-      word = 0;
-    }
-    const last = sizes.length >>> 5;
-    if (word !== 0) words[last] = (words[last] ?? 0) | word;
+    for (let at = 0; at < others.length; at += 1) words[at] = (words[at] ?? 0) | (others[at] ?? 0);
   }
 
   count(): number {
@@ -85,21 +67,26 @@ export function countGroups(all: readonly Matches[], column: string, check: () =
   let alone = 0;
   const found = all.filter(({ count }) => count > 0);
   for (const matches of found) {
-    const { numbers, greatest, members, sizes, distinct } = matches.segment.groupsOf(column);
+    const groups = matches.segment.groupsOf(column);
     const { docs } = matches.segment;
-    if (sizes !== undefined && matches.count * 2 > docs) {
-      // By what does not match, which is less.
-      const left = sizes.slice();
-      const away = { alone: 0, groups: 0 };
-      for (const [span, container] of difference(everything(docs), matches.set).containers.entries()) {
+    if (groups.present !== undefined && matches.count * 2 > docs) {
+      // By what does not match, which is less: the groups that are lost with it.
+      const left = found.length === 1 ? undefined : groups.present.slice();
+      const gone: Gone = { groups: 0, alone: 0, left };
+      const several = setOfBitmap(docs, groups.several);
+      const others = difference(left === undefined ? several : everything(docs), matches.set);
+      const matching = others.count === 0 ? EMPTY_BITMAP : bitmapFor(matches.set);
+      for (const [span, container] of others.containers.entries()) {
         check();
-        takeAway(away, left, numbers, DECODED, decode(container, span * SPAN, DECODED));
+        countGone(gone, groups, matching, decode(container, span * SPAN, DECODED));
       }
-      alone += docs - members.length - away.alone;
-      if (found.length === 1) return alone + distinct - away.groups;
-      marks.addSized(left);
+      if (left === undefined)
+        return matches.count - countCommon(matches.set, several) + groups.ofSeveral - gone.groups;
+      alone += docs - groups.members.length - gone.alone;
+      marks.addBitmap(left);
       continue;
     }
+    const { numbers, greatest } = groups;
     for (const [span, container] of matches.set.containers.entries()) {
       check();
       const decoded = decode(container, span * SPAN, DECODED);
@@ -109,29 +96,55 @@ export function countGroups(all: readonly Matches[], column: string, check: () =
   return alone + marks.count();
 }
 
+const EMPTY_BITMAP = new Int32Array(0);
+
+/** For one set at a time: making an array takes as long as filling it. */
+let bitmap = new Int32Array(0);
+
+function bitmapFor(set: OrdinalSet): Int32Array {
+  const length = set.containers.length * WORDS;
+  if (bitmap.length < length) bitmap = new Int32Array(length);
+  else bitmap.fill(0, 0, length);
+  addToBitmap(set, bitmap);
+  return bitmap;
+}
+
+/** Groups of one segment that have no matching documents. */
+interface Gone {
+  groups: number;
+  /** With the number 0. */
+  alone: number;
+  /** A bitmap of numbers, of which theirs are removed. */
+  readonly left: Int32Array | undefined;
+}
+
 /**
- * Decreases the sizes of the groups of some ordinals. Counts those that are alone, with the number 0, and the groups that
- * have no more members; without branches, which would often be mispredicted.
+ * Counts the groups of some documents that do not match, and of which no other one matches: each at its first document.
+ * Most have another one that matches, which is found by one bit.
  */
-function takeAway(
-  away: { alone: number; groups: number },
-  sizes: Uint16Array,
-  numbers: Uint32Array,
-  ordinals: Int32Array,
+function countGone(
+  gone: Gone,
+  { next, numbers }: Pick<StoredGroups, 'next' | 'numbers'>,
+  matching: Int32Array,
   count: number,
 ): void {
-  let alone = 0;
-  let groups = 0;
+  const ordinals = DECODED;
   for (let at = 0; at < count; at += 1) {
-    const number = numbers[ordinals[at] ?? 0] ?? 0;
-    const size = (sizes[number] ?? 0) - 1;
-    const isAlone = (number - 1) >>> 31;
-    sizes[number] = size;
-    alone += isAlone;
-    groups += ((size - 1) >>> 31) & ~isAlone;
+    const ordinal = ordinals[at] ?? 0;
+    let other = next[ordinal] ?? 0;
+    // Seldom mispredicted.
+    if ((((matching[other >>> 5] ?? 0) >>> (other & 31)) & 1) === 1) continue;
+    while (other > ordinal && (((matching[other >>> 5] ?? 0) >>> (other & 31)) & 1) === 0)
+      other = next[other] ?? 0;
+    if (other !== ordinal) continue;
+    const number = numbers[ordinal] ?? 0;
+    if (number === 0) gone.alone += 1;
+    else {
+      gone.groups += 1;
+      if (gone.left !== undefined)
+        gone.left[number >>> 5] = (gone.left[number >>> 5] ?? 0) & ~(1 << (number & 31));
+    }
   }
-  away.alone += alone;
-  away.groups += groups;
 }
 
 /** Comparing the groups of one candidate takes as long as visiting so many hits. */
@@ -255,7 +268,7 @@ export class GroupFinder {
       const keys = this.later.get(number);
       if (keys !== undefined && this.ordering.compareKeys(keys, hit.keys) > 0) continue;
       const group = this.groupOf(hit, number);
-      const compared = this.ordering.compareKeys(group.keys, hit.keys);
+      const compared = this.isBestOf(group, hit) ? 0 : this.ordering.compareKeys(group.keys, hit.keys);
       if (compared > 0) {
         if (group.members.length > FEW_MEMBERS) this.later.set(number, group.keys);
         continue;
@@ -268,7 +281,7 @@ export class GroupFinder {
         if (group.first.searched === hit.searched && group.first.ordinal === hit.ordinal) yield group;
         continue;
       }
-      keysOfEqual ??= group.keys;
+      keysOfEqual ??= hit.keys;
       if (after === null || this.isAfter(group, after)) equal.add(group);
     }
     if (isAtCursor && keysOfEqual !== undefined) this.addByOthers(equal, keysOfEqual, after);
@@ -277,10 +290,11 @@ export class GroupFinder {
 
   /** Adds groups with these keys whose first member has other keys itself: those before the last one that is needed. */
   private addByOthers(equal: FirstItems<Group>, keys: readonly Key[], after: After | null): void {
-    const last = equal.last && bytesOf(idOf(equal.last.first));
+    const last = equal.last && bytesOf(equal.last.first.id);
     const first =
       after !== null && this.ordering.compareKeys(after.keys, keys) === 0 ? bytesOf(after.id) : undefined;
-    for (const { matches } of this.ranked) {
+    for (const one of this.ranked) {
+      const { matches } = one;
       if (matches.count === 0) continue;
       const { segment, set } = matches;
       const { numbers } = segment.groupsOf(this.column);
@@ -295,7 +309,7 @@ export class GroupFinder {
           if (number === 0 || this.done.has(number)) continue;
           const rank = segment.ranks.get(ordinal);
           if (rank < start || rank >= end) continue;
-          const group = this.groupOf({ searched: matches.searched, ordinal, keys }, number);
+          const group = this.groupOf(new Hit(one, ordinal, keys), number);
           if (this.ordering.compareKeys(group.keys, keys) !== 0) continue;
           this.done.add(number);
           if (after === null || this.isAfter(group, after)) equal.add(group);
@@ -306,7 +320,7 @@ export class GroupFinder {
 
   private isAfter({ keys, first }: Group, after: After): boolean {
     const compared = this.ordering.compareKeys(keys, after.keys);
-    return compared > 0 || (compared === 0 && compareTexts(idOf(first), after.id) > 0);
+    return compared > 0 || (compared === 0 && compareTexts(first.id, after.id) > 0);
   }
 
   /**
@@ -391,7 +405,7 @@ export class GroupFinder {
       const walk = new Walk(set);
       for (let ordinal = walk.next(); ordinal >= 0; ordinal = walk.next()) {
         this.visit();
-        yield { searched: one.matches.searched, ordinal, keys: [] };
+        yield new Hit(one, ordinal, []);
       }
     }
   }
@@ -402,7 +416,7 @@ export class GroupFinder {
   }
 
   private groupOf(hit: Hit, number: number): Group {
-    const ordinals = number === 0 ? [] : this.membersOf(number);
+    const ordinals = number === 0 ? [] : this.membersOf(hit, number);
     if (number === 0) {
       const at = this.ranked.findIndex(({ matches }) => matches.searched === hit.searched);
       ordinals.push([at, hit.ordinal]);
@@ -416,8 +430,16 @@ export class GroupFinder {
         this.visit();
         return this.within.compare(a, b);
       });
-    const keys = this.keysOf(ordinals.flatMap(([at, ordinal]) => [this.ranked[at]?.keysOf(ordinal) ?? []]));
-    return { keys, members, first: members[0] ?? hit };
+    return new Group(members[0] ?? hit, members, () =>
+      this.keysOf(ordinals.flatMap(([at, ordinal]) => [this.ranked[at]?.keysOf(ordinal) ?? []])),
+    );
+  }
+
+  /** Whether a hit is known to have the sort keys of its group without reading any: by the places of its members. */
+  private isBestOf({ members }: Group, { ranked, ordinal, searched }: Hit): boolean {
+    const place = this.last.includes(true) ? undefined : ranked.placeOf(ordinal);
+    if (place === undefined) return false;
+    return members.every((one) => one.searched === searched && (ranked.placeOf(one.ordinal) ?? -1) >= place);
   }
 
   /** Per key, the first or the last value of all members. */
@@ -434,19 +456,24 @@ export class GroupFinder {
     });
   }
 
-  /** The matching documents of a group: places among the segments, and ordinals. */
-  private membersOf(number: number): [at: number, ordinal: number][] {
+  /** The matching documents of the group of a hit: places among the segments, and ordinals. */
+  private membersOf(hit: Hit, number: number): [at: number, ordinal: number][] {
     const found: [number, number][] = [];
     for (const [at, { matches }] of this.ranked.entries()) {
       if (matches.count === 0) continue;
-      const { numbers, members } = matches.segment.groupsOf(this.column);
-      const start = firstWhere(members.length, (index) => (numbers[members[index] ?? 0] ?? 0) >= number);
-      for (let index = start; index < members.length; index += 1) {
-        const ordinal = members[index] ?? 0;
-        if (numbers[ordinal] !== number) break;
+      const { numbers, members, next } = matches.segment.groupsOf(this.column);
+      let first = hit.ordinal;
+      if (matches.searched !== hit.searched) {
+        const start = firstWhere(members.length, (index) => (numbers[members[index] ?? 0] ?? 0) >= number);
+        first = members[start] ?? 0;
+        if (start === members.length || numbers[first] !== number) continue;
+      }
+      let ordinal = first;
+      do {
         this.visit();
         if (matches.has(ordinal)) found.push([at, ordinal]);
-      }
+        ordinal = next[ordinal] ?? first;
+      } while (ordinal !== first);
     }
     return found;
   }
@@ -475,5 +502,5 @@ function byFirst(a: Group, b: Group): number {
 }
 
 function* atLevel(hits: Iterable<Hit>, level: number): Generator<Hit, undefined> {
-  for (const hit of hits) yield { ...hit, keys: [level, ...hit.keys.slice(1)] };
+  for (const hit of hits) yield new Hit(hit.ranked, hit.ordinal, [level, ...hit.keys.slice(1)]);
 }

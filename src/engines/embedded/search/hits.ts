@@ -6,13 +6,49 @@ import { CHECKED, DECODED, Evaluation, everyFew, firstWhere, type Matches, type 
 import { type After, type IndexFilter, type Key, type IndexOrder } from './query';
 import { type Schema, type StoredOrder } from './segment';
 
-/** A matching document with its sort keys. */
-export interface Hit {
-  readonly searched: Searched;
-  readonly ordinal: number;
-  readonly keys: readonly Key[];
-  /** Read when it is first compared (`idOf`). */
-  id?: string;
+/** A matching document. Its sort keys and its id are read when they are first needed. */
+export class Hit {
+  private known: readonly Key[] | undefined;
+  private text: string | undefined;
+
+  /** `keys`: other ones than its own. */
+  constructor(
+    readonly ranked: Ranked,
+    readonly ordinal: number,
+    keys?: readonly Key[],
+  ) {
+    this.known = keys;
+  }
+
+  get searched(): Searched {
+    return this.ranked.matches.searched;
+  }
+
+  get keys(): readonly Key[] {
+    this.known ??= this.ranked.keysOf(this.ordinal);
+    return this.known;
+  }
+
+  get id(): string {
+    this.text ??= this.searched.segment.idOf(this.ordinal);
+    return this.text;
+  }
+}
+
+/** A group of hits: its members in order, at least one. Its sort keys are read when they are first needed. */
+export class Group {
+  private known: readonly Key[] | undefined;
+
+  constructor(
+    readonly first: Hit,
+    readonly members: readonly Hit[],
+    private readonly keysOf: () => readonly Key[],
+  ) {}
+
+  get keys(): readonly Key[] {
+    this.known ??= this.keysOf();
+    return this.known;
+  }
 }
 
 /** Compares sort keys. */
@@ -45,25 +81,25 @@ export class Ordering {
     return 0;
   }
 
-  /** Hits by their keys, then by id. */
-  readonly compare = (a: Hit, b: Hit): number => this.compareKeys(a.keys, b.keys) || compareIds(a, b);
+  /** Hits by their keys, then by id; those of one segment by their places, where it stores the order. */
+  readonly compare = (a: Hit, b: Hit): number => {
+    const place = a.ranked === b.ranked ? a.ranked.placeOf(a.ordinal) : undefined;
+    return place === undefined
+      ? this.compareKeys(a.keys, b.keys) || compareIds(a, b)
+      : place - (b.ranked.placeOf(b.ordinal) ?? 0);
+  };
 
   /** Whether a hit comes after a cursor. */
   isAfter(hit: Hit, after: After): boolean {
     const compared = this.compareKeys(hit.keys, after.keys);
-    return compared > 0 || (compared === 0 && compareTexts(idOf(hit), after.id) > 0);
+    return compared > 0 || (compared === 0 && compareTexts(hit.id, after.id) > 0);
   }
-}
-
-export function idOf(hit: Hit): string {
-  hit.id ??= hit.searched.segment.idOf(hit.ordinal);
-  return hit.id;
 }
 
 export function compareIds(a: Hit, b: Hit): number {
   return a.searched === b.searched
     ? a.searched.segment.ranks.get(a.ordinal) - a.searched.segment.ranks.get(b.ordinal)
-    : compareTexts(idOf(a), idOf(b));
+    : compareTexts(a.id, b.id);
 }
 
 /**
@@ -111,7 +147,15 @@ export class Ranked {
   }
 
   hit(ordinal: number): Hit {
-    return { searched: this.matches.searched, ordinal, keys: this.keysOf(ordinal) };
+    return new Hit(this, ordinal);
+  }
+
+  /** Where a document is in this order, if the segment stores that in this direction. */
+  placeOf(ordinal: number): number | undefined {
+    if (this.kind === 'default') return ordinal;
+    const [first] = this.ordering.order;
+    if (this.kind !== 'stored' || first === undefined || this.ordering.isDescending(0)) return undefined;
+    return this.matches.segment.order(columnOf(first) ?? '')?.places[ordinal];
   }
 
   /**
@@ -196,7 +240,7 @@ export class Ranked {
   keysOf(ordinal: number): readonly Key[] {
     return this.ordering.order.map((key, at) => {
       if ('matches' in key) return this.levelOf(ordinal, at);
-      if ('ofRow' in key) return key.ofRow(this.matches.segment.rows.get(ordinal)) ?? NaN;
+      if ('ofRow' in key) return key.ofRow(this.matches.segment.rowOf(ordinal)) ?? NaN;
       const value = this.matches.segment.column(key.column).get(ordinal);
       return 'by' in key && !Number.isNaN(value) ? key.by(value) : value;
     });

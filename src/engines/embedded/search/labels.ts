@@ -7,8 +7,16 @@ import { type Count, type IndexFacet } from './query';
 import { type Segment } from './segment';
 import { bitmapOf, countSetIn, difference, everything, type OrdinalSet } from './sets';
 
+/** What counts documents one by one. */
+interface OrdinalCounter {
+  /** Counts the first so many ordinals of `DECODED`. */
+  readonly count: (decoded: number) => void;
+  readonly end: () => void;
+}
+
 /** The matches of one segment in the forms that they are counted by. */
 export class CountedMatches {
+  private readonly counters: OrdinalCounter[] = [];
   private bits: Int32Array | undefined;
   private made: { readonly set: OrdinalSet; readonly isOthers: boolean } | undefined;
 
@@ -39,6 +47,22 @@ export class CountedMatches {
     return this.made;
   }
 
+  /** Has `fewer` counted by `count`. */
+  add(counter: OrdinalCounter): void {
+    this.counters.push(counter);
+  }
+
+  /** Decodes `fewer` once, for all that were added. */
+  count(): void {
+    if (this.counters.length === 0) return;
+    for (const [span, container] of this.fewer.set.containers.entries()) {
+      this.check();
+      const decoded = decode(container, span * SPAN, DECODED);
+      if (decoded > 0) for (const { count } of this.counters) count(decoded);
+    }
+    for (const { end } of this.counters) end();
+  }
+
   countOf(set: OrdinalSet): number {
     return this.isAll ? set.count : countSetIn(this.bitmap, set);
   }
@@ -62,6 +86,8 @@ export interface TokenLabels {
   readonly first: Uint16Array;
   /** Documents with further tokens, and the labels of these. */
   readonly others: { readonly ordinals: Uint32Array; readonly labels: Uint16Array };
+  /** Tokens by label, some of those that were read. */
+  readonly tokens: Map<number, string>;
 }
 
 /** Labels are 16-bit numbers. */
@@ -126,36 +152,44 @@ function madeLabels(
     totals: Uint32Array.from(totals),
     first,
     others: { ordinals: Uint32Array.from(others.ordinals), labels: Uint16Array.from(others.labels) },
+    tokens: new Map(),
   };
 }
 
-/** By label, how many matching documents have the token. */
+/** By label, how many matching documents have the token: once they are counted. */
 export function countLabels({ totals, first, others }: TokenLabels, counted: CountedMatches): Uint32Array {
   const { set, isOthers } = counted.fewer;
   const counts = new Uint32Array(totals.length);
-  for (const [span, container] of set.containers.entries()) {
-    counted.check();
-    countNumbers(counts, first, decode(container, span * SPAN, DECODED));
-  }
-  const { ordinals, labels } = others;
-  const bitmap = ordinals.length === 0 ? undefined : isOthers ? bitmapOf(set) : counted.bitmap;
-  if (bitmap !== undefined)
-    for (let at = 0; at < ordinals.length; at += 1) {
-      const ordinal = ordinals[at] ?? 0;
-      const label = labels[at] ?? 0;
-      const isIn = ((bitmap[ordinal >>> 5] ?? 0) >>> (ordinal & 31)) & 1;
-      counts[label] = (counts[label] ?? 0) + isIn;
-    }
-  if (isOthers)
-    for (let label = 1; label < counts.length; label += 1)
-      counts[label] = (totals[label] ?? 0) - (counts[label] ?? 0);
+  const end = (): void => {
+    const { ordinals, labels } = others;
+    const bitmap = ordinals.length === 0 ? undefined : isOthers ? bitmapOf(set) : counted.bitmap;
+    if (bitmap !== undefined)
+      for (let at = 0; at < ordinals.length; at += 1) {
+        const ordinal = ordinals[at] ?? 0;
+        const label = labels[at] ?? 0;
+        const isIn = ((bitmap[ordinal >>> 5] ?? 0) >>> (ordinal & 31)) & 1;
+        counts[label] = (counts[label] ?? 0) + isIn;
+      }
+    if (isOthers)
+      for (let label = 1; label < counts.length; label += 1)
+        counts[label] = (totals[label] ?? 0) - (counts[label] ?? 0);
+  };
+  counted.add({
+    count: (decoded) => {
+      countNumbers(counts, first, decoded);
+    },
+    end,
+  });
   return counts;
 }
+
+/** Tokens that are not read again. */
+const MOST_TOKENS = 500;
 
 /** The tokens that most documents have. */
 export function mostOf(
   terms: Dictionary,
-  { start }: TokenLabels,
+  { start, tokens }: TokenLabels,
   counts: Uint32Array,
   { startingWith, size }: Extract<IndexFacet, { readonly startingWith: string }>,
 ): readonly Count[] {
@@ -164,9 +198,10 @@ export function mostOf(
   for (let label = 1; label < counts.length; label += 1)
     if (countOf(label) > (first.last === undefined ? 0 : countOf(first.last))) first.add(label);
   const labels = first.sorted();
-  const reader = terms.from(bytesOf(startingWith));
-  const tokens = new Map<number, string>();
-  for (const label of labels.toSorted((a, b) => a - b)) {
+  const unread = labels.filter((label) => !tokens.has(label)).sort((a, b) => a - b);
+  if (tokens.size + unread.length > MOST_TOKENS) tokens.clear();
+  const reader = unread.length === 0 ? undefined : terms.from(bytesOf(startingWith));
+  for (const label of unread) {
     reader?.goTo(start + label - 1);
     if (reader !== undefined) tokens.set(label, textOf(reader.token));
   }

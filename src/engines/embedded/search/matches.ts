@@ -17,8 +17,8 @@ import {
 } from './sets';
 import { type Dictionary, type DictionaryReader, MAX_INLINE } from './dictionary';
 import { type IndexFilter } from './query';
-import { type Schema, type Segment, type StoredOrder } from './segment';
-import { type Derived } from './storage';
+import { SAMPLED, type Schema, type Segment, type StoredOrder } from './segment';
+import { type Derived, type Numbers } from './storage';
 
 /** A segment as a query sees it. */
 export interface Searched {
@@ -364,10 +364,21 @@ export function firstWhere(count: number, condition: (at: number) => boolean): n
 
 function intervalOf(segment: Segment, order: StoredOrder, { column, min, max }: Range): Interval {
   const numbers = segment.column(column);
-  const value = (place: number): number => numbers.get(order.ordinals[place] ?? 0);
-  const low = min === undefined ? 0 : firstWhere(order.present, (place) => value(place) >= min);
-  const high = max === undefined ? order.present : firstWhere(order.present, (place) => value(place) > max);
+  const low = min === undefined ? 0 : firstPlace(order, numbers, (value) => value >= min);
+  const high = max === undefined ? order.present : firstPlace(order, numbers, (value) => value > max);
   return { column, order, low, high: Math.max(low, high) };
+}
+
+/** The first place of a stored order whose value meets a condition, from which on all do; else that after the last value. */
+export function firstPlace(
+  { ordinals, present, samples }: StoredOrder,
+  numbers: Numbers,
+  condition: (value: number) => boolean,
+): number {
+  const sample = firstWhere(samples.length, (at) => condition(samples[at] ?? NaN));
+  const from = Math.max(0, (sample - 1) * SAMPLED);
+  const to = Math.min(sample * SAMPLED, present);
+  return from + firstWhere(to - from, (at) => condition(numbers.get(ordinals[from + at] ?? 0)));
 }
 
 function isWithin({ order, low, high }: Interval, ordinal: number): boolean {
@@ -388,6 +399,6 @@ function countWithin(set: OrdinalSet, interval: Interval, check: () => void): nu
   return count;
 }
 
-function setOfInterval({ order, low, high }: Interval): OrdinalSet {
+export function setOfInterval({ order, low, high }: Pick<Interval, 'order' | 'low' | 'high'>): OrdinalSet {
   return unorderedSet(order.places.length, order.ordinals.subarray(low, high));
 }

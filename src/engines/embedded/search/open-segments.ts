@@ -43,10 +43,12 @@ export class OpenSegments {
 
   forget(segment: number): void {
     this.opened.delete(segment);
+    this.blobs.arrays?.forget(`${segment}/`);
   }
 
   forgetAll(): void {
     this.opened.clear();
+    this.blobs.arrays?.forget('');
   }
 
   /** Adds documents, as a new segment. */

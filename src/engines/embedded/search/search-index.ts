@@ -1,3 +1,4 @@
+import { reusingBitmaps } from './containers';
 import { type OrdinalSet, setOf, union } from './sets';
 import { SegmentMerge } from './merge';
 import { answer, rowsById, type Walked, walked } from './answer';
@@ -25,7 +26,7 @@ import {
   writeSegment,
 } from './segment';
 import { Sharing } from './sharing';
-import { type BlobCache, type Blobs, CheckedBlobs } from './storage';
+import { type BlobCache, type Blobs, CheckedBlobs, type SharedArrays } from './storage';
 
 const NOTHING_RECORDED = { first: 0, next: 0, docs: 0, bytes: 0 } as const;
 
@@ -75,15 +76,15 @@ export class SearchIndex {
   private readonly manifest: Manifest;
   private readonly most: Most;
 
-  /** `cache`: for tokens and columns. */
+  /** `cache`: for tokens and columns. `arrays`: what other threads with the same blobs have in memory too. */
   constructor(
     blobs: Blobs,
     private readonly schema: Schema,
     cache: BlobCache,
-    most: Partial<Most> = {},
+    { arrays, ...most }: Partial<Most> & { readonly arrays?: SharedArrays | undefined } = {},
   ) {
     this.most = { ...MOST, ...most };
-    this.blobs = new CheckedBlobs(blobs, cache);
+    this.blobs = new CheckedBlobs(blobs, cache, arrays);
     this.segments = new OpenSegments(this.blobs, schema);
     this.manifest = new Manifest(this.blobs, (segment) => {
       this.segments.forget(segment);
@@ -366,12 +367,14 @@ export class SearchIndex {
     partitions: ReadonlySet<number> | undefined,
     work: (searched: readonly Searched[]) => Result,
   ): Result {
-    const searched = this.sharing.searched(partitions);
-    try {
-      return work(searched);
-    } finally {
-      for (const { segment } of searched) segment.release();
-    }
+    return reusingBitmaps(() => {
+      const searched = this.sharing.searched(partitions);
+      try {
+        return work(searched);
+      } finally {
+        for (const { segment } of searched) segment.release();
+      }
+    });
   }
 
   private mergeOf(states: readonly SegmentState[]): Merge {

@@ -1,15 +1,19 @@
 import { bytesOf, textOf } from './bytes';
+import { setBit, SPAN } from './containers';
 import { decodeSet, emptySet, encodeSet, type OrdinalSet } from './sets';
 import { Dictionary, dictionaryNames } from './dictionary';
 import { SortedIds, writeTerms } from './postings';
 import {
   type BlobReader,
   type BlobWriter,
+  BEYOND_32_BITS,
   type CheckedBlobs,
   type Derived,
   Numbers,
   PackReader,
   PackWriter,
+  sharedArray,
+  type SharedArrays,
   writeNumbers,
 } from './storage';
 
@@ -52,19 +56,34 @@ export interface StoredOrder {
   readonly places: Uint32Array;
   /** How many documents have a value. */
   readonly present: number;
+  /** The value of each 16th place that has one: values are in a blob each, as ordinals are in any order. */
+  readonly samples: Float64Array;
 }
 
-interface StoredGroups {
+/** Places per sample. */
+export const SAMPLED = 16;
+
+/** The caller's numbers of documents, by ordinal: each is `start` more. */
+interface StoredRows {
+  readonly start: number;
+  /** Undefined if they differ too much. */
+  readonly offsets: Uint32Array | undefined;
+}
+
+export interface StoredGroups {
   /** By ordinal: the number of the group plus one; 0 for a document alone. */
   readonly numbers: Uint32Array;
   /** The ordinals of documents in groups, by number, then ordinal. */
   readonly members: Uint32Array;
   /** The last of these numbers. */
   readonly greatest: number;
-  /** By these numbers, how many documents have each; undefined if that needs much memory. */
-  readonly sizes: Uint16Array | undefined;
-  /** How many groups there are; 0 without `sizes`. */
-  readonly distinct: number;
+  /** By ordinal, the next document of the group: the first one after the last, and the document itself if it is alone. */
+  readonly next: Uint32Array;
+  /** A bitmap of the numbers; undefined if that needs much memory. */
+  readonly present: Int32Array | undefined;
+  /** A bitmap of the documents that are not alone in the segment, and how many groups these are. */
+  readonly several: Int32Array;
+  readonly ofSeveral: number;
 }
 
 interface Head {
@@ -97,9 +116,12 @@ export class Segment {
   readonly ranks: Numbers;
   private readonly head: Head;
   private readonly reader: BlobReader;
+  /** Those that threads share. */
+  private readonly arrays: SharedArrays | undefined;
   private readonly columns = new Map<string, Numbers>();
   private readonly orders = new Map<string, StoredOrder>();
   private readonly groups = new Map<string, StoredGroups>();
+  private allRows: StoredRows | undefined;
 
   /** `docs`: how many documents it has. `isCached`: reads go through the cache. */
   constructor(
@@ -111,6 +133,7 @@ export class Segment {
   ) {
     const reader = docs > PACKED ? blobs : new PackReader(blobs, names.pack(id), isCached);
     this.reader = reader;
+    this.arrays = isCached && docs > PACKED ? blobs.arrays : undefined;
     this.head = reader.readOnce(names.head(id), (bytes) => JSON.parse(textOf(bytes)) as Head);
     this.docs = docs;
     this.terms = new Dictionary(reader, dictionaryNames(id, 'terms'), docs);
@@ -123,30 +146,57 @@ export class Segment {
     return stored(this.columns, name, () => this.numbers(names.column(this.id, name)));
   }
 
+  /** The row of a document. Rows, but of small segments, are in memory from the first use on. */
+  rowOf(ordinal: number): number {
+    if (this.docs <= PACKED) return this.rows.get(ordinal);
+    this.allRows ??= this.shared(names.rows(this.id), () => {
+      const rows = this.numbers(names.rows(this.id), false);
+      const first = Math.floor(rows.get(0) / BEYOND_32_BITS) * BEYOND_32_BITS;
+      return { start: first, offsets: rows.wholeFrom(first) };
+    });
+    const { start, offsets } = this.allRows;
+    return offsets === undefined ? this.rows.get(ordinal) : start + (offsets[ordinal] ?? NaN);
+  }
+
   /** The stored order of a column; undefined if it has none. In memory from the first use on. */
   order(column: string): StoredOrder | undefined {
     if (!this.schema.orders.includes(column)) return undefined;
-    return stored(this.orders, column, () => {
-      const ordinals = this.numbers(names.ordinals(this.id, column)).whole();
-      const places = new Uint32Array(this.docs);
-      for (let place = 0; place < this.docs; place += 1) places[ordinals[place] ?? 0] = place;
-      return { ordinals, places, present: this.head.present[column] ?? 0 };
-    });
+    return stored(this.orders, column, () =>
+      this.shared(names.ordinals(this.id, column), () => {
+        const ordinals = this.numbers(names.ordinals(this.id, column)).whole();
+        const places = sharedArray(this.docs);
+        for (let place = 0; place < this.docs; place += 1) places[ordinals[place] ?? 0] = place;
+        const present = this.head.present[column] ?? 0;
+        return { ordinals, places, present, samples: this.samplesOf(column, ordinals, present) };
+      }),
+    );
+  }
+
+  private samplesOf(column: string, ordinals: Uint32Array, present: number): Float64Array {
+    const count = Math.ceil(present / SAMPLED);
+    const samples = new Float64Array(new SharedArrayBuffer(count * Float64Array.BYTES_PER_ELEMENT));
+    const wanted = new Uint32Array(this.docs);
+    for (let sample = 0; sample < count; sample += 1) wanted[ordinals[sample * SAMPLED] ?? 0] = sample + 1;
+    const numbers = this.numbers(names.column(this.id, column), false);
+    for (let ordinal = 0; ordinal < this.docs; ordinal += 1) {
+      const sample = wanted[ordinal] ?? 0;
+      if (sample > 0) samples[sample - 1] = numbers.get(ordinal);
+    }
+    return samples;
   }
 
   /** The groups by a column. In memory from the first use on. */
   groupsOf(column: string): StoredGroups {
-    return stored(this.groups, column, () => {
-      const numbers = this.column(column).whole(1);
-      const members = new Numbers(
-        this.reader,
-        names.members(this.id, column),
-        this.head.members[column] ?? 0,
-        this.isCached,
-      ).whole();
-      const greatest = numbers[members.at(-1) ?? 0] ?? 0;
-      return { numbers, members, greatest, ...sizesOf(numbers, greatest) };
-    });
+    return stored(this.groups, column, () =>
+      this.shared(names.members(this.id, column), () => {
+        const numbers = this.column(column).whole(1);
+        const count = this.head.members[column] ?? 0;
+        const name = names.members(this.id, column);
+        const members = new Numbers(this.reader, name, count, this.isCached).whole();
+        const greatest = numbers[members.at(-1) ?? 0] ?? 0;
+        return { numbers, members, greatest, ...linksOf(numbers, members, greatest) };
+      }),
+    );
   }
 
   idOf(ordinal: number): string {
@@ -180,32 +230,57 @@ export class Segment {
     return this.blobs.derived(`${this.id}/derived/${name}`, most, make);
   }
 
-  /** Forgets what need not stay in memory between queries. */
+  /** Forgets what need not stay in memory between queries, and what may be shared better for the next one. */
   release(): void {
     for (const numbers of [this.rows, this.ranks, ...this.columns.values()]) numbers.release();
+    if (this.arrays === undefined) return;
+    this.orders.clear();
+    this.groups.clear();
+    this.allRows = undefined;
   }
 
-  private numbers(name: string): Numbers {
-    return new Numbers(this.reader, name, this.docs, this.isCached);
+  private numbers(name: string, isCached = this.isCached): Numbers {
+    return new Numbers(this.reader, name, this.docs, isCached);
+  }
+
+  private shared<Arrays extends object>(name: string, make: () => Arrays): Arrays {
+    return this.arrays === undefined ? make() : this.arrays.get(name, make);
   }
 }
 
-/** Groups of one segment are few beside its documents, unless those of others have most of the numbers. */
-const MOST_SIZES = 2;
+/** Numbers of groups of one segment are about as few as its documents, unless other segments have most of them. */
+const MOST_NUMBERS = 8;
 
-function sizesOf(numbers: Uint32Array, greatest: number): Pick<StoredGroups, 'sizes' | 'distinct'> {
-  const none = { sizes: undefined, distinct: 0 };
-  if (greatest > numbers.length * MOST_SIZES) return none;
-  const sizes = new Uint16Array(greatest + 1);
-  let distinct = 0;
-  for (let ordinal = 0; ordinal < numbers.length; ordinal += 1) {
-    const number = numbers[ordinal] ?? 0;
-    const size = (sizes[number] ?? 0) + 1;
-    if (size > 0xffff && number > 0) return none;
-    sizes[number] = size;
-    if (size === 1 && number > 0) distinct += 1;
+function linksOf(
+  numbers: Uint32Array,
+  members: Uint32Array,
+  greatest: number,
+): Pick<StoredGroups, 'next' | 'present' | 'several' | 'ofSeveral'> {
+  const next = sharedArray(numbers.length);
+  for (let ordinal = 0; ordinal < next.length; ordinal += 1) next[ordinal] = ordinal;
+  const several = sharedBitmap(Math.ceil(numbers.length / SPAN) * SPAN);
+  const present = greatest <= numbers.length * MOST_NUMBERS ? sharedBitmap(greatest + 1) : undefined;
+  let ofSeveral = 0;
+  for (let at = 0; at < members.length;) {
+    const first = members[at] ?? 0;
+    const number = numbers[first] ?? 0;
+    let last = first;
+    for (at += 1; at < members.length && numbers[members[at] ?? 0] === number; at += 1) {
+      next[last] = members[at] ?? 0;
+      last = members[at] ?? 0;
+      setBit(several, last);
+    }
+    if (present !== undefined) setBit(present, number);
+    if (last === first) continue;
+    next[last] = first;
+    setBit(several, first);
+    ofSeveral += 1;
   }
-  return { sizes, distinct };
+  return { next, present, several, ofSeveral };
+}
+
+function sharedBitmap(bits: number): Int32Array {
+  return new Int32Array(new SharedArrayBuffer(Math.ceil(bits / 32) * Int32Array.BYTES_PER_ELEMENT));
 }
 
 function stored<Value>(map: Map<string, Value>, name: string, make: () => Value): Value {

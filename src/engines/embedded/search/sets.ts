@@ -7,6 +7,7 @@ import {
   Container,
   containerOf,
   countBits,
+  countOfBoth,
   countIn,
   decode,
   EMPTY,
@@ -179,6 +180,14 @@ export function countFewIn(bitmap: Int32Array, ordinals: Uint32Array, count: num
     found += ((bitmap[ordinal >>> 5] ?? 0) >>> (ordinal & 31)) & 1;
   }
   return found;
+}
+
+/** How many ordinals are in both of two sets of the same size. */
+export function countCommon(a: OrdinalSet, b: OrdinalSet): number {
+  let count = 0;
+  for (let span = 0; span < a.containers.length; span += 1)
+    count += countOfBoth(a.containers[span] ?? EMPTY, b.containers[span] ?? EMPTY);
+  return count;
 }
 
 export function countSetIn(bitmap: Int32Array, { containers }: OrdinalSet): number {

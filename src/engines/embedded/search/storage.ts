@@ -1,5 +1,6 @@
 import { crc32 } from 'node:zlib';
 import { bytesOf, textOf } from './bytes';
+import { keepingBitmaps } from './containers';
 
 /**
  * Where an index keeps its bytes. Names are distinct; a blob is written once unless it is replaced whole. Reads and
@@ -17,6 +18,13 @@ export interface Blobs {
 /** A blob is missing, or is not what was written: the index must be built again. */
 export class DamagedIndex extends Error {
   override readonly name = 'DamagedIndex';
+}
+
+/** Arrays in shared memory, by name, that the indexes of several threads with the same blobs have in memory once. */
+export interface SharedArrays {
+  get<Arrays extends object>(name: string, make: () => Arrays): Arrays;
+  /** Arrays whose names start with a prefix are no longer in use. */
+  forget(prefix: string): void;
 }
 
 /** Where the blobs of a segment are read. Raises `DamagedIndex`. */
@@ -102,6 +110,7 @@ export class CheckedBlobs implements BlobReader, BlobWriter {
   constructor(
     private readonly blobs: Blobs,
     private readonly cache: BlobCache,
+    readonly arrays?: SharedArrays,
   ) {
     this.prefix = cache.prefix();
   }
@@ -128,7 +137,7 @@ export class CheckedBlobs implements BlobReader, BlobWriter {
     const found = this.cache.get(this.prefix + name);
     if (found !== undefined) return found.value as Value;
     if (!this.cache.hasRoom(most)) return undefined;
-    const { value, bytes } = make();
+    const { value, bytes } = keepingBitmaps(make);
     this.cache.set(this.prefix + name, value, bytes);
     return value;
   }
@@ -390,7 +399,7 @@ export class Numbers {
 
   /** All numbers; a missing one is 0, others are increased by `plus`. */
   whole(plus = 0): Uint32Array {
-    const all = new Uint32Array(this.length);
+    const all = sharedArray(this.length);
     for (let from = 0; from < this.length; from += PIECE) {
       const { base, offsets, floats } = this.blobs.readOnce(`${this.name}/${from / PIECE}`, decodePiece);
       if (offsets.length === 0 && floats.length === 0 && !Number.isNaN(base))
@@ -403,4 +412,22 @@ export class Numbers {
     }
     return all;
   }
+
+  /** All numbers, each less `start`; undefined if one is missing, or does not fit in 32 bits then. */
+  wholeFrom(start: number): Uint32Array | undefined {
+    const all = sharedArray(this.length);
+    for (let at = 0; at < all.length; at += 1) {
+      const number = this.get(at) - start;
+      if (!(number >= 0 && number < BEYOND_32_BITS)) return undefined;
+      all[at] = number;
+    }
+    return all;
+  }
+}
+
+export const BEYOND_32_BITS = 2 ** 32;
+
+/** Numbers in memory that threads may share. */
+export function sharedArray(length: number): Uint32Array {
+  return new Uint32Array(new SharedArrayBuffer(length * Uint32Array.BYTES_PER_ELEMENT));
 }

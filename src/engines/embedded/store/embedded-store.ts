@@ -36,6 +36,7 @@ import { countGroups, totals } from './groups';
 import { resumedScan, snapshot } from './long-reads';
 import { type Registered, Registry } from './registry';
 import { count, countValues, get, removalsOf, search, searchGroups } from './search';
+import { type ThreadArrays } from './thread-arrays';
 import { type PreparedWrite, prepareWrites, writeBatch } from './writer';
 
 /** How long (ms) a snapshot may last. */
@@ -63,10 +64,11 @@ export class EmbeddedStore extends ReadStore {
   private readonly clock: QueryClock;
   private readonly snapshotMs: number;
   private readonly isReading: boolean;
+  private readonly arrays: ThreadArrays | undefined;
 
   /**
    * `clock` stops queries. `snapshotMs` limits how long a snapshot may block the reuse of the WAL. `cacheBytes`: of
-   * search indexes. `isReading`: it only answers queries.
+   * search indexes. `isReading`: it only answers queries. `arrays`: those of search indexes that threads share.
    */
   constructor(
     directory: string,
@@ -75,11 +77,13 @@ export class EmbeddedStore extends ReadStore {
       readonly snapshotMs?: number | undefined;
       readonly cacheBytes?: number | undefined;
       readonly isReading?: boolean | undefined;
+      readonly arrays?: ThreadArrays | undefined;
     } = {},
   ) {
     super();
     this.cache = new BlobCache(options.cacheBytes ?? CACHE_BYTES);
     this.isReading = options.isReading ?? false;
+    this.arrays = options.arrays;
     this.clock = options.clock ?? new QueryClock();
     this.snapshotMs = options.snapshotMs ?? SNAPSHOT_MS;
     this.registry = new Registry(directory);
@@ -228,6 +232,7 @@ export class EmbeddedStore extends ReadStore {
     clearInterval(this.polling);
     for (const generation of [...this.opened.values(), ...this.longReads]) generation.close();
     this.opened.clear();
+    this.arrays?.close();
     this.registry.close();
   }
 
@@ -333,9 +338,11 @@ export class EmbeddedStore extends ReadStore {
     const { number, collection } = registered;
     const open = this.opened.get(number);
     if (open !== undefined) return open;
-    const generation = new GenerationFile(this.registry.path(registered), registered.spec, {
+    const path = this.registry.path(registered);
+    const generation = new GenerationFile(path, registered.spec, {
       clock: this.clock,
       cache: this.cache,
+      arrays: this.arrays?.of(path),
       ...(this.isReading ? { setUp: READING_PRAGMAS } : {}),
     });
     this.opened.set(number, generation);

@@ -3,7 +3,7 @@ import { type Position, START } from '../../../kernel/event';
 import { type CollectionSpec } from '../../../kernel/read-store';
 import { type PartitionChange } from '../search/manifest';
 import { type Merge, SearchIndex } from '../search/search-index';
-import { BlobCache, type Blobs } from '../search/storage';
+import { BlobCache, type Blobs, type SharedArrays } from '../search/storage';
 import { Layout } from './layout';
 import { LOCK_TIMEOUT_MS, StoreFile } from './store-file';
 import { type QueryOptions, QueryTooLong } from '../../../kernel/query';
@@ -30,7 +30,7 @@ export class QueryClock {
       return query();
     } finally {
       this.end = Infinity;
-      if (spent !== undefined) spent[0] = before + performance.now() - start;
+      if (spent !== undefined) spent[0] = (spent[0] ?? 0) + performance.now() - start;
     }
   }
 
@@ -83,7 +83,7 @@ export class GenerationFile {
   private isFinished = false;
   private merging: { readonly merge: Merge; readonly steps: Generator<undefined> } | undefined;
 
-  /** `clock` stops queries. `cache` is for the search index. */
+  /** `clock` stops queries. `cache` and `arrays` are for the search index. */
   constructor(
     private readonly path: string,
     private readonly spec: CollectionSpec,
@@ -91,11 +91,17 @@ export class GenerationFile {
       setUp = GENERATION_PRAGMAS,
       clock = new QueryClock(),
       cache = new BlobCache(SCAN_CACHE),
-    }: { readonly setUp?: string; readonly clock?: QueryClock; readonly cache?: BlobCache } = {},
+      arrays,
+    }: {
+      readonly setUp?: string;
+      readonly clock?: QueryClock;
+      readonly cache?: BlobCache;
+      readonly arrays?: SharedArrays | undefined;
+    } = {},
   ) {
     this.layout = new Layout(spec);
     this.file = new StoreFile(path, { create: false, setUp });
-    this.index = new SearchIndex(new BlobTable(this.file), this.layout.schema, cache);
+    this.index = new SearchIndex(new BlobTable(this.file), this.layout.schema, cache, { arrays });
     this.check = () => {
       clock.check();
     };

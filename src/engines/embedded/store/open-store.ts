@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { inspect } from 'node:util';
@@ -24,6 +25,7 @@ import { callsOver, type Remote } from '../../../runtime/calls';
 import { FairQueue } from '../../../runtime/fair-queue';
 import { EmbeddedStore } from './embedded-store';
 import { type StoreThreadData } from './store.thread';
+import { newThreadPool, type ThreadPool } from './thread-arrays';
 import { type PreparedWrite } from './writer';
 
 interface EmbeddedStoreOptions {
@@ -187,16 +189,25 @@ interface StoreThread {
   readonly store: Remote<EmbeddedStore>;
   readonly end: () => Promise<void>;
   readonly cancelled: Int32Array;
-  isBusy: boolean;
+  /** What it works on. */
+  task: { readonly client: string; readonly since: number } | undefined;
 }
 
+/** Clients whose last query took at most so long (ms), and none of whose queries runs for longer, may have all threads. */
+const QUICK_MS = 50;
+/** Clients that are known to be quick: those that had an answer last. */
+const MOST_QUICK = 1_000;
+
 /**
- * A pool of threads, each with its own connections and one task at a time. Tasks are scheduled fairly by client, and
- * one client never occupies all of several threads. A thread that dies is replaced.
+ * A pool of threads, each with its own connections and one task at a time. Tasks are scheduled fairly by client. While
+ * nobody else waits, a client may have all threads if its tasks are quick; other clients never occupy all of several
+ * threads. A thread that dies is replaced.
  */
 export class StoreThreads {
   private readonly queue: FairQueue;
   private readonly threads = new Set<StoreThread>();
+  private readonly quick = new Set<string>();
+  private readonly pool: ThreadPool;
   private closed = false;
 
   /** Threads start with the first task, or with `start`. `isReading`: they only answer queries. */
@@ -206,7 +217,22 @@ export class StoreThreads {
     private readonly cacheBytes: number,
     private readonly isReading: boolean,
   ) {
-    this.queue = new FairQueue({ atOnce: count, perClient: Math.max(1, count - 1) });
+    this.queue = new FairQueue({ atOnce: count, perClient: (client) => this.mostOf(client) });
+    this.pool = newThreadPool(`affilog: arrays of ${directory} ${randomUUID()}`);
+  }
+
+  /** How many threads a client may have. */
+  private mostOf(client: string): number {
+    const began = performance.now() - QUICK_MS;
+    const isSlow = [...this.threads].some(({ task }) => task?.client === client && task.since < began);
+    return this.quick.has(client) && !isSlow ? this.count : Math.max(1, this.count - 1);
+  }
+
+  private note(client: string, since: number): void {
+    this.quick.delete(client);
+    if (performance.now() - since <= QUICK_MS) this.quick.add(client);
+    const [oldest] = this.quick;
+    if (oldest !== undefined && this.quick.size > MOST_QUICK) this.quick.delete(oldest);
   }
 
   /** Runs a task on one of the threads. */
@@ -214,21 +240,23 @@ export class StoreThreads {
     work: (store: Remote<EmbeddedStore>) => Promise<Result>,
     { client = '', signal }: Pick<QueryOptions, 'client' | 'signal'> = {},
   ): Promise<Result> {
-    return await this.queue.run(client, () => this.runOnFree(work, signal), { signal });
+    return await this.queue.run(client, () => this.runOnFree(work, client, signal), { signal });
   }
 
   private async runOnFree<Result>(
     work: (store: Remote<EmbeddedStore>) => Promise<Result>,
+    client: string,
     signal: AbortSignal | undefined,
   ): Promise<Result> {
     if (this.closed) throw new EngineUnavailable('the read store is closed');
     this.start();
-    const thread = [...this.threads].find(({ isBusy }) => !isBusy);
+    const thread = [...this.threads].find(({ task }) => task === undefined);
     if (thread === undefined) throw new Error('the queue started more tasks than there are threads');
     const { store, cancelled } = thread;
     const cancel = (): unknown => Atomics.store(cancelled, 0, 1);
     Atomics.store(cancelled, 0, 0);
-    thread.isBusy = true;
+    const since = performance.now();
+    thread.task = { client, since };
     signal?.addEventListener('abort', cancel, { once: true });
     try {
       return await work(store);
@@ -237,7 +265,8 @@ export class StoreThreads {
       throw error;
     } finally {
       signal?.removeEventListener('abort', cancel);
-      thread.isBusy = false;
+      thread.task = undefined;
+      this.note(client, since);
     }
   }
 
@@ -259,8 +288,8 @@ export class StoreThreads {
   private add(): void {
     const { port1: here, port2: there } = new MessageChannel();
     const cancelled = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
-    const { directory, cacheBytes, isReading } = this;
-    const data: StoreThreadData = { directory, port: there, cacheBytes, isReading, cancelled };
+    const { directory, cacheBytes, isReading, pool } = this;
+    const data: StoreThreadData = { directory, port: there, cacheBytes, isReading, pool, cancelled };
     const thread = new Worker(join(__dirname, 'store.thread.js'), {
       workerData: data,
       ...(isReading ? { resourceLimits: READING_LIMITS } : {}),
@@ -279,7 +308,7 @@ export class StoreThreads {
         await ended;
       },
       cancelled,
-      isBusy: false,
+      task: undefined,
     };
     // Callers learn of it through their port, which closes too. The death itself is a bug and must be visible.
     thread.on('error', (error: unknown) => {

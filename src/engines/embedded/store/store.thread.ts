@@ -4,6 +4,7 @@ import { crash } from '../../../runtime/failure-report';
 import { giveWay } from '../../../runtime/thread';
 import { EmbeddedStore } from './embedded-store';
 import { QueryClock } from './generation-file';
+import { ThreadArrays, type ThreadPool } from './thread-arrays';
 
 /** The data of a store thread: the store's folder, and the port for calls. The thread ends when the port closes. */
 export interface StoreThreadData {
@@ -13,14 +14,17 @@ export interface StoreThreadData {
   readonly cacheBytes: number;
   /** It only answers queries. */
   readonly isReading: boolean;
+  /** The threads that answer queries. */
+  readonly pool: ThreadPool;
   /** Set to 1 to stop the current query. */
   readonly cancelled: Int32Array;
 }
 
-const { directory, port, cancelled, ...options } = workerData as StoreThreadData;
+const { directory, port, pool, cancelled, ...options } = workerData as StoreThreadData;
 // Large batches and merges.
 if (!options.isReading) giveWay();
-const store = new EmbeddedStore(directory, { ...options, clock: new QueryClock(cancelled) });
+const arrays = options.isReading ? new ThreadArrays(pool) : undefined;
+const store = new EmbeddedStore(directory, { ...options, arrays, clock: new QueryClock(cancelled) });
 serveCalls(port, store);
 port.on('close', () => {
   store.close().catch(crash);
