@@ -41,17 +41,20 @@ export async function deliveries(bench: Bench): Promise<readonly Figure[]> {
     try {
       const figures: Figure[] = [];
       for (const { figure, perPost, atOnce, aim } of WAYS) {
-        const rates: number[] = [];
+        const [rates, processor]: [number[], number[]] = [[], []];
         for (let round = 0; round < roundsOf(bench.count); round += 1) {
           await receivers.reset();
           const prefix = `${perPost}-${round}`;
+          const used = server.processorSeconds();
           const start = Date.now();
           await reportAll(server, { prefix, count: bench.count, perPost, atOnce });
           const { last } = await receivers.arrived(bench.count);
           rates.push(rateBetween(start, last, bench.count));
+          processor.push(((server.processorSeconds() - used) * 1000) / bench.count);
         }
         const measured = quantile(rates, 0.5);
         figures.push({ figure, measured, limit: aim, ratio: measured / aim, goal: 1, unit: UNIT });
+        figures.push(processorOf(figure, quantile(processor, 0.5)));
       }
       return figures;
     } finally {
@@ -61,6 +64,14 @@ export async function deliveries(bench: Bench): Promise<readonly Figure[]> {
     await receivers.stop();
     await rm(dataDir, { recursive: true });
   }
+}
+
+/** Processor time of the server for each message, beside that of the fastest of other systems (ms). */
+const OTHERS_MS = 1.9;
+
+function processorOf(figure: string, measured: number): Figure {
+  const ratio = OTHERS_MS / Math.max(0.001, measured);
+  return { figure: `${figure} processor`, measured, limit: OTHERS_MS, ratio, goal: null, unit: 'ms' };
 }
 
 interface Reports {

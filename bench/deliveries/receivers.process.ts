@@ -1,5 +1,6 @@
 import { createServer } from 'node:http';
 import { type AddressInfo } from 'node:net';
+import { now as sharedNow } from './clock';
 
 /** What the receivers have got since they were last asked to forget it. Times are in epoch ms. */
 export interface Arrivals {
@@ -9,7 +10,7 @@ export interface Arrivals {
   readonly count: number;
   readonly first: number;
   readonly last: number;
-  /** When each URL was first requested, by its query, if they were asked to keep the times. */
+  /** When each URL was first requested, by its query, if they were asked to keep the times: of the shared clock. */
   readonly times: Readonly<Record<string, number>>;
 }
 
@@ -35,7 +36,7 @@ const server = createServer((request, response) => {
     arrivals.begun ||= now;
     if (receiver < hung || arrivals.count >= most) return;
     arrivals = { ...arrivals, count: arrivals.count + 1, first: arrivals.first || now, last: now };
-    if (keepsTimes) times[query] ??= now;
+    if (keepsTimes) times[query] ??= sharedNow();
     response.writeHead(204).end();
   });
 });

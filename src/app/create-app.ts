@@ -20,7 +20,6 @@ import { installHttp, HttpModule } from '../http/install';
 import { type BodyBudgets } from '../http/posted-body';
 import { type HttpParts } from '../http/service';
 import { WaitForReadModels } from '../http/visible-writes';
-import { type Position } from '../kernel/event';
 import { EventLog } from '../kernel/event-log';
 import { type Leases } from '../kernel/leases';
 import { ReadStore } from '../kernel/read-store';
@@ -35,7 +34,7 @@ import { type DownloadCounter } from '../services/products/download-counter';
 import { type RenderedFeeds } from '../services/products/download/rendered-feeds';
 import { productService, ProductsModule } from '../services/products/products.controller';
 import { FeedSources } from '../services/products/sources';
-import { PositionWait } from '../projector/wait';
+import { type Moved, PositionWait } from '../projector/wait';
 import { type SubscriptionParts } from '../services/subscriptions/subscription.queries';
 import { subscriptionServices, SubscriptionsModule } from '../services/subscriptions/subscriptions.module';
 import { transactionApi } from '../services/transactions/api';
@@ -61,7 +60,7 @@ export interface AppParts {
   readonly sources: FeedSources;
   readonly bodyBudgets: BodyBudgets;
   /** Calls back whenever read models have moved, if that is known. */
-  readonly whenMoved?: (onMoved: (to: Position) => void) => void;
+  readonly whenMoved?: (onMoved: (moved: Moved) => void) => void;
   /** Tokens that the documentation offers to everybody: those of a demonstration. */
   readonly demoTokens?: readonly OfferedToken[];
   /** Seals the sessions of the console. */
@@ -95,7 +94,7 @@ class AppModule {
     const { config, eventLog, store, follower, loader, downloads, counter, readiness, metrics } = parts;
     const { clock } = parts;
     const wait = new PositionWait(clock, store, PROJECTIONS);
-    parts.whenMoved?.((to) => wait.moved(to));
+    parts.whenMoved?.((moved) => wait.moved(moved));
     // Answers are made of all of them.
     const reach: PositionWait['until'] = async (position, milliseconds) => {
       const isFollowed = follower.reachedWithin(position, milliseconds);

@@ -7,7 +7,7 @@ import { type RebuildProgress } from '../projector/rebuild';
 import { Runner, type RunnerParts } from '../projector/runner';
 import { DELIVERY_LOG } from '../projector/projection';
 
-type ReadModelParts = Pick<RunnerParts, 'clock' | 'owner' | 'code' | 'report' | 'retainMs'>;
+type ReadModelParts = Omit<RunnerParts, 'source' | 'expiry' | 'moved'>;
 
 /** A runner for the read models of the delivery log. */
 export async function deliveryRunner(
@@ -24,6 +24,12 @@ export async function deliveryRunner(
 
 /** After a long downtime the notifier first makes dead letters of what is about to expire (ms). */
 const DELAY_MS = 15 * 60 * 1000;
+
+/**
+ * People read what has become of messages: it may be a little later than what they have posted, which waits for no long
+ * batch of it.
+ */
+const IN_BACKGROUND = { restMs: 200, batchSize: 500 } as const;
 
 /** Keeps the read models of both logs up to date, and the index of the log. */
 export class ReadModels {
@@ -43,7 +49,8 @@ export class ReadModels {
     keepMs: number,
   ): Promise<ReadModels> {
     const domain = new Runner(engines.log, engines.store, PROJECTIONS, { ...parts, moved });
-    const deliveries = await deliveryRunner(engines, parts, { keepMs, delayMs: DELAY_MS });
+    const background = { ...parts, ...IN_BACKGROUND };
+    const deliveries = await deliveryRunner(engines, background, { keepMs, delayMs: DELAY_MS });
     const report = (failure: unknown): void => parts.report?.(failure);
     return new ReadModels(domain, deliveries, engines.keepIndex, report);
   }

@@ -118,6 +118,11 @@ export class GenerationProjector {
       await this.writer.writeCheckpoint(this.position);
       this.recorded = this.position;
     }
+    await this.written();
+  }
+
+  /** Waits until what has been applied is written; `flush` stores the checkpoint too if that was nothing. */
+  async written(): Promise<void> {
     await this.writer.flush();
   }
 

@@ -51,6 +51,11 @@ export class ProjectionGroup {
     return this.hasLost && this.projectors.every(({ checkpoint }) => checkpoint > this.reached);
   }
 
+  /** The numbers of those that have not left. */
+  get generations(): readonly number[] {
+    return this.projectors.map(({ generation }) => generation.number);
+  }
+
   /** Whether it has not left. */
   has(projector: GenerationProjector): boolean {
     return this.projectors.includes(projector);
@@ -102,10 +107,19 @@ export class ProjectionGroup {
     for (const projector of this.projectors) await this.orLeave(projector, work(projector));
   }
 
-  /** Waits until all projections have finished writing, then raises the first failure. */
+  /** Waits until all projections have finished writing, their checkpoints too; then raises the first failure. */
   async flush(): Promise<void> {
-    const flushes = this.projectors.map((projector) => this.orLeave(projector, projector.flush()));
-    for (const result of await Promise.allSettled(flushes))
+    await this.ofAll((projector) => projector.flush());
+  }
+
+  /** As `flush`, without the checkpoints of projections that have nothing to write. */
+  async written(): Promise<void> {
+    await this.ofAll((projector) => projector.written());
+  }
+
+  private async ofAll(work: (projector: GenerationProjector) => Promise<void>): Promise<void> {
+    const works = this.projectors.map((projector) => this.orLeave(projector, work(projector)));
+    for (const result of await Promise.allSettled(works))
       if (result.status === 'rejected') throw result.reason;
   }
 
@@ -134,6 +148,49 @@ export class ProjectionGroup {
     await this.forEach(async (projector) => {
       if (projector.checkpoint < upTo) await projector.apply(incoming, this.directory, upTo);
     });
+  }
+}
+
+/** Projections that have stopped because too many of their documents are parked (`docs/decisions.md#x90`). */
+export class StoppedProjections {
+  /** By collection: the generation that stopped; undefined when it could not be built. */
+  private readonly generations = new Map<string, number | undefined>();
+
+  add(collection: string, generation: number | undefined): void {
+    this.generations.set(collection, generation);
+  }
+
+  has(collection: string): boolean {
+    return this.generations.has(collection);
+  }
+
+  get names(): readonly string[] {
+    return [...this.generations.keys()];
+  }
+
+  clear(): void {
+    this.generations.clear();
+  }
+
+  /** The projectors to run: a stopped one resumes with a new generation, or when a retry is requested. */
+  async without(projectors: readonly GenerationProjector[]): Promise<readonly GenerationProjector[]> {
+    const running: GenerationProjector[] = [];
+    for (const projector of projectors) {
+      const { collection, number } = projector.generation;
+      const isStopped = this.has(collection) && this.generations.get(collection) === number;
+      if (isStopped && !(await projector.parked.isRetryRequested())) continue;
+      this.generations.delete(collection);
+      running.push(projector);
+    }
+    return running;
+  }
+
+  /** Which have stopped, and how to find out why; undefined if none has. */
+  trouble(): string | undefined {
+    const stopped = [...this.generations.keys()].map(
+      (name) => `${name} has stopped: too many of its documents are parked (affilog parked list ${name})`,
+    );
+    return stopped.length === 0 ? undefined : stopped.join('; ');
   }
 }
 

@@ -3,6 +3,7 @@ import { EngineUnavailable, type EventLog } from '../kernel/event-log';
 import { type Generation, NoGeneration, type ReadStore } from '../kernel/read-store';
 import { type Clock } from '../runtime/clock';
 import { Leader } from '../runtime/leader';
+import { orIdle } from '../runtime/concurrency';
 import { LeaseHolder } from '../runtime/lease-holder';
 import { PROJECTED_EVENTS } from '../runtime/metrics';
 import { type Span, spansAfter } from '../runtime/tracing';
@@ -16,8 +17,9 @@ import { lastEventUpTo, OriginRecord } from './origin';
 import { DocumentsParked, prepareParked, TooManyParked } from './parked';
 import { DOMAIN_LOG, type Projection, type Source } from './projection';
 import { ProgressMeter } from './progress-meter';
-import { ProjectionGroup } from './projection-group';
+import { ProjectionGroup, StoppedProjections } from './projection-group';
 import { rebuild, type RebuildProgress } from './rebuild';
+import { type Moved } from './wait';
 
 export interface RunnerParts {
   readonly clock: Clock;
@@ -31,15 +33,25 @@ export interface RunnerParts {
   /** How long a generation is kept, and followed, after another has taken its place. */
   readonly retainMs?: number;
   /** Called when everything up to a position can be read. */
-  readonly moved?: (to: Position) => void;
+  readonly moved?: (moved: Moved) => void;
+  /**
+   * How long it rests after each batch once it has caught up (ms): what has happened meanwhile is written together, at a
+   * fraction of the cost.
+   */
+  readonly restMs?: number;
+  /** Events of a batch, at most: others of the thread wait for it. */
+  readonly batchSize?: number;
 }
 
 /** Interval for checking the lease, the live generations and requested retries. */
 const LOOK_MS = 250;
 /** Interval for recording the last applied event, and how it does. */
 const RECORD_MS = 1000;
-/** While it is behind: interval for storing the checkpoints of projections without events, each of which is a write. */
-const FLUSH_MS = 1000;
+/**
+ * Interval for storing the checkpoints of projections without events, each of which is a write: while it is behind, and
+ * once it has caught up. Other processes learn by them what can be read.
+ */
+const FLUSH_MS = { behind: 1000, live: 25 } as const;
 const BATCH = 2000;
 const BACKOFF_MS = { first: 100, longest: 5000 } as const;
 
@@ -169,11 +181,19 @@ export class Runner {
     let isWriting = false;
     let hasCaughtUp = false;
     let last: RecordedEvent | undefined;
-    const { clock, source = DOMAIN_LOG } = this.parts;
-    let flushed = clock.monotonic();
+    const { clock, source = DOMAIN_LOG, restMs, batchSize = BATCH } = this.parts;
+    let [flushed, owes] = [-Infinity, false];
     let spans: readonly Span[] = [];
+    const untilFlush = (): number | undefined =>
+      owes ? flushed + FLUSH_MS.live - clock.monotonic() : undefined;
     try {
-      for await (const batch of this.log.subscribe({ after, prefixes, batchSize: BATCH, signal })) {
+      const batches = this.log.subscribe({ after, prefixes, batchSize, signal });
+      for await (const batch of orIdle(clock, batches, untilFlush)) {
+        if (batch === 'idle') {
+          await group.flush();
+          [flushed, owes] = [clock.monotonic(), false];
+          continue;
+        }
         if (!batch.caughtUp) this.behindSince ??= clock.now().toISOString();
         const started = spansAfter(batch.events, {
           name: 'project',
@@ -188,10 +208,12 @@ export class Runner {
         for (const span of spans) span.end();
         spans = started;
         last = batch.events.at(-1) ?? last;
-        if (batch.caughtUp || clock.monotonic() - flushed >= FLUSH_MS) {
-          await group.flush();
-          this.parts.moved?.(batch.position);
-          flushed = clock.monotonic();
+        const sinceFlush = clock.monotonic() - flushed;
+        if (batch.caughtUp || sinceFlush >= FLUSH_MS.behind) {
+          owes = sinceFlush < FLUSH_MS.live;
+          await (owes ? group.written() : group.flush());
+          if (!owes) flushed = clock.monotonic();
+          this.parts.moved?.({ to: batch.position, generations: group.generations });
           for (const span of spans) span.end();
           spans = [];
         }
@@ -204,6 +226,8 @@ export class Runner {
         isWriting = true;
         this.reportParked();
         if (group.isFinished) return;
+        if (restMs !== undefined && batch.caughtUp)
+          await clock.pause(restMs, signal).catch(() => undefined);
       }
     } finally {
       await group.flush();
@@ -407,47 +431,4 @@ async function inParallel(
   const results = await Promise.allSettled(tasks.map((task) => task(own).finally(() => ending.abort())));
   for (const result of results)
     if (result.status === 'rejected' && !isAbort(result.reason)) throw result.reason;
-}
-
-/** Projections that have stopped because too many of their documents are parked (`docs/decisions.md#x90`). */
-class StoppedProjections {
-  /** By collection: the generation that stopped; undefined when it could not be built. */
-  private readonly generations = new Map<string, number | undefined>();
-
-  add(collection: string, generation: number | undefined): void {
-    this.generations.set(collection, generation);
-  }
-
-  has(collection: string): boolean {
-    return this.generations.has(collection);
-  }
-
-  get names(): readonly string[] {
-    return [...this.generations.keys()];
-  }
-
-  clear(): void {
-    this.generations.clear();
-  }
-
-  /** The projectors to run: a stopped one resumes with a new generation, or when a retry is requested. */
-  async without(projectors: readonly GenerationProjector[]): Promise<readonly GenerationProjector[]> {
-    const running: GenerationProjector[] = [];
-    for (const projector of projectors) {
-      const { collection, number } = projector.generation;
-      const isStopped = this.has(collection) && this.generations.get(collection) === number;
-      if (isStopped && !(await projector.parked.isRetryRequested())) continue;
-      this.generations.delete(collection);
-      running.push(projector);
-    }
-    return running;
-  }
-
-  /** Which have stopped, and how to find out why; undefined if none has. */
-  trouble(): string | undefined {
-    const stopped = [...this.generations.keys()].map(
-      (name) => `${name} has stopped: too many of its documents are parked (affilog parked list ${name})`,
-    );
-    return stopped.length === 0 ? undefined : stopped.join('; ');
-  }
 }

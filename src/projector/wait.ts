@@ -4,6 +4,12 @@ import { type Clock } from '../runtime/clock';
 import { pausedAmong } from './notes';
 import { type Projection } from './projection';
 
+/** Generations that have everything up to a position, by their numbers. */
+export interface Moved {
+  readonly to: Position;
+  readonly generations: readonly number[];
+}
+
 /** Polling intervals (ms), which grow: each poll is a request when the store is a server. */
 const POLL_MS = { min: 5, max: 200 } as const;
 
@@ -32,7 +38,8 @@ export class PositionWait {
   /** Shortens the pause before the next poll, or ends it. */
   private hurry: () => void = () => undefined;
   private wake: () => void = () => undefined;
-  /** Whether read models have moved since the last look. */
+  /** Where read models were when they have moved last, and whether that was since the last look. */
+  private last: Moved | undefined;
   private hasMoved = false;
 
   constructor(
@@ -56,9 +63,10 @@ export class PositionWait {
     });
   }
 
-  /** Read models may have reached a position: who waits for it looks at once. Without being told, it is polled. */
-  moved(to: Position): void {
-    if (!Array.from(this.waiters).some(({ position }) => position <= to)) return;
+  /** Read models have moved: who waits for their position looks at once. Without being told, it is polled. */
+  moved(moved: Moved): void {
+    this.last = moved;
+    if (!Array.from(this.waiters).some(({ position }) => position <= moved.to)) return;
     this.hasMoved = true;
     this.wake();
   }
@@ -107,7 +115,7 @@ export class PositionWait {
   private async check(waiters: readonly PositionWaiter[]): Promise<void> {
     try {
       const least = waiters.map(({ position }) => position).reduce((a, b) => (a < b ? a : b));
-      const visible = await this.position.read(least);
+      const visible = (await this.announced(least)) ?? (await this.position.read(least));
       const reached = waiters.filter(({ position }) => visible !== undefined && visible >= position);
       if (visible !== undefined && reached.length > 0) await this.position.refresh(visible);
       for (const waiter of reached) if (this.waiters.delete(waiter)) waiter.resolve(true);
@@ -120,6 +128,19 @@ export class PositionWait {
     } catch (error) {
       this.fail(waiters, error);
     }
+  }
+
+  /**
+   * Where read models have moved to, if they are still those that are read: one look in place of one at each of them.
+   * Undefined: that is before `least`, or some are not among them.
+   */
+  private async announced(least: Position): Promise<Position | undefined> {
+    const { last } = this;
+    if (last === undefined || last.to < least) return undefined;
+    const all = await this.store.generations(...this.position.names);
+    const live = all.filter(({ state }) => state === 'live');
+    const areAll = live.length === this.position.names.length;
+    return areAll && live.every(({ number }) => last.generations.includes(number)) ? last.to : undefined;
   }
 
   /**

@@ -60,6 +60,48 @@ export function* batchesOf<Item>(
   if (batch !== undefined) yield batch;
 }
 
+/**
+ * What is iterated, and `idle` where the next item has not come after some milliseconds: `most` returns how many, and
+ * undefined to wait as long as it takes.
+ */
+export async function* orIdle<Item>(
+  own: Clock,
+  items: AsyncIterable<Item>,
+  most: () => number | undefined,
+): AsyncGenerator<Item | 'idle'> {
+  const iterator = items[Symbol.asyncIterator]();
+  let isPending = false;
+  try {
+    for (;;) {
+      const next = iterator.next();
+      isPending = true;
+      const ms = most();
+      if (ms !== undefined && !(await endsWithin(own, ms, next))) yield 'idle';
+      const result = await next;
+      isPending = false;
+      if (result.done === true) return;
+      yield result.value;
+    }
+  } finally {
+    const ended = iterator.return?.();
+    // It ends when the item that is awaited has come, or never.
+    if (isPending) ended?.catch(() => undefined);
+    else await ended;
+  }
+}
+
+/** Whether `work` ends, in whatever way, within some milliseconds. */
+async function endsWithin(own: Clock, ms: number, work: Promise<unknown>): Promise<boolean> {
+  return await new Promise((resolve) => {
+    const timer = own.timer(Math.max(0, ms), () => resolve(false));
+    const end = (): void => {
+      timer.cancel();
+      resolve(true);
+    };
+    work.then(end, end);
+  });
+}
+
 /** A mutex per key: work for the same key runs one at a time, in the order of the calls. */
 export class KeyedMutex<Key> {
   /** Per key, settles when the last caller in the queue is done. */

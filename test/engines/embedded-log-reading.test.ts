@@ -1,6 +1,7 @@
 import { statSync } from 'node:fs';
 import { openLog } from '../../src/engines/embedded/log/open-log';
-import { NO_STREAM, START } from '../../src/kernel/event';
+import { HeadWatcher } from '../../src/engines/embedded/log/sqlite-event-log';
+import { NO_STREAM, positionOf, START } from '../../src/kernel/event';
 import { fill, idsOf, newEvent, newEvents } from '../contracts/event-log/events';
 import { type LogFolder, logFolder } from '../support/log-folder';
 
@@ -80,4 +81,46 @@ test('events far apart are found stretch by stretch, and none at the ends of str
   expect(batches.length).toBeGreaterThan(2);
   expect(batches.at(-1)).toMatchObject({ caughtUp: true, position: await log.head() });
   await log.close();
+});
+
+describe('who waits for the log to grow', () => {
+  const wait = (watcher: HeadWatcher, prefixes?: readonly string[]) =>
+    watcher.grownBeyond(5, prefixes, undefined);
+  const others = { after: positionOf(5), position: positionOf(7), streams: ['voucher-1'] };
+
+  test('need not read it after appends to other streams', async () => {
+    const watcher = new HeadWatcher(() => 5, true);
+    const waiting = wait(watcher, ['feed-', 'claim-']);
+    watcher.grew(others);
+    expect(await waiting).toBe(7);
+  });
+
+  test.each([
+    ['to the same streams', { ...others, streams: ['voucher-1', 'feed-1'] }, ['feed-']],
+    ['to streams that are not named', { position: positionOf(7) }, ['feed-']],
+    ['if others before them have not been read', { ...others, after: positionOf(6) }, ['feed-']],
+    ['of any kind if all streams are followed', others, undefined],
+  ])('reads it after appends %s', async (_, growth, prefixes) => {
+    const watcher = new HeadWatcher(() => 5, true);
+    const waiting = wait(watcher, prefixes);
+    watcher.grew(growth);
+    expect(await waiting).toBeUndefined();
+  });
+
+  test('does not miss what was appended before', async () => {
+    const watcher = new HeadWatcher(() => 5, true);
+    watcher.grew(others);
+    expect(await wait(watcher, ['feed-'])).toBeUndefined();
+  });
+
+  test('is woken once by a head that cannot be read', async () => {
+    const watcher = new HeadWatcher(() => 5, true);
+    const first = wait(watcher, ['feed-']);
+    const unreadable = { position: positionOf(2 ** 52) };
+    watcher.grew(unreadable);
+    expect(await first).toBeUndefined();
+    const second = wait(watcher, ['feed-']);
+    watcher.grew(others);
+    expect(await second).toBe(7);
+  });
 });

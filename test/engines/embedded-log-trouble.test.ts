@@ -39,7 +39,7 @@ describe('concurrent appends', () => {
     const positions: string[] = [];
     const commits = new GroupCommit(
       (appends) => (groups.push(appends.length), writer.commit(appends)),
-      (position) => positions.push(position),
+      ({ position }) => positions.push(position),
     );
     const big = (): ReturnType<typeof newEvent> => newEvent({ text: 'x'.repeat(1_000_000) });
     await Promise.all(

@@ -51,8 +51,26 @@ describe('Waiting for a position (decisions A7)', () => {
     const clock = Object.assign(new SystemClock(), { timer: () => timer });
     const wait = new PositionWait(clock, world.store, PROJECTIONS);
     const reached = wait.until(position, LONG);
-    await world.runner({ moved: (to) => wait.moved(to) }).start();
+    await world.runner({ moved: (moved) => wait.moved(moved) }).start();
     expect(await reached).toBe(true);
+  });
+
+  it('asks none of the read models where the projector has announced it, unless others are live by now', async () => {
+    await world.runner().start();
+    const position = await world.emit(listed('a'));
+    await world.settled();
+    const live = await world.store.generations(...PROJECTIONS.map(({ collection }) => collection.name));
+    const generations = live.map(({ number }) => number);
+    const { wait, calls } = counted();
+    wait.moved({ to: position, generations });
+    expect(await wait.until(position, LONG)).toBe(true);
+    expect(calls()).toBe(0);
+
+    await world.stopRunners();
+    const later = await world.emit(listed('b'));
+    wait.moved({ to: later, generations: generations.slice(1) });
+    expect(await wait.until(later, 20)).toBe(false);
+    expect(calls()).toBeGreaterThan(0);
   });
 
   it('times out for each waiter by itself', async () => {

@@ -1,6 +1,5 @@
 import { BroadcastChannel } from 'node:worker_threads';
 import { type Engines, joinEngines } from '../../engines/open';
-import { type Position } from '../../kernel/event';
 import { type Remote } from '../../runtime/calls';
 import { SYSTEM_CLOCK } from '../../runtime/clock';
 import { type Report } from '../../runtime/failure-report';
@@ -8,6 +7,7 @@ import { type Served } from '../../runtime/thread';
 import { type ReadModels } from '../read-models';
 import { startOver, type Ticketed } from '../start-thread';
 import { runningCode } from '../../projector/parked';
+import { type Moved } from '../../projector/wait';
 
 interface ProjectorData extends Ticketed {
   readonly keepMs: number;
@@ -19,18 +19,18 @@ export async function run({ ticket, keepMs, retainMs }: ProjectorData, report: R
   const engines = await joinEngines(ticket, { writes: true });
   const own = { clock: SYSTEM_CLOCK, owner: SYSTEM_CLOCK.uuid(), code: await runningCode() };
   const moves = new BroadcastChannel(MOVES);
-  const options = { ...own, report, retainMs, moved: (to: Position) => moves.postMessage(to) };
+  const options = { ...own, report, retainMs, moved: (moved: Moved) => moves.postMessage(moved) };
   const models = await ReadModels.open(engines, options, keepMs);
   return { calls: models, close: [() => models.stop(), () => moves.close(), () => engines.close()] };
 }
 
-/** On this channel the threads of a process hear up to where its projector has moved the read models of the domain. */
+/** On this channel the threads of a process hear how far its projector has moved the read models of the domain. */
 const MOVES = 'affilog-moves';
 
 /** Calls back whenever the projector of this process has moved the read models. Returns what ends this. */
-export function whenMoved(onMoved: (to: Position) => void): () => void {
+export function whenMoved(onMoved: (moved: Moved) => void): () => void {
   const moves = new BroadcastChannel(MOVES);
-  moves.onmessage = ({ data }) => onMoved(data as Position);
+  moves.onmessage = ({ data }) => onMoved(data as Moved);
   moves.unref();
   return () => moves.close();
 }

@@ -50,7 +50,7 @@ export interface DispatcherParts {
 }
 
 /** Outcomes of this many milliseconds are appended together: each append has its costs. */
-const FLUSH_MS = 3;
+const FLUSH_MS = 10;
 
 /** How long dead letters of expired messages are waited for before more of them are made (ms). */
 const RECORD_MS = 5_000;

@@ -38,6 +38,31 @@ test('joined threads append to the same log and are notified of each other at on
   await remove();
 });
 
+test('what another process appends right before is found, whatever this one appends', async () => {
+  const { file, remove } = await logFolder();
+  const { log, ticket } = await openLog(file, true);
+  const { log: other } = await openLog(file, false);
+  const joined = joinLog(ticket());
+  const live = joined.subscribe({ after: await log.head(), prefixes: ['feed-'] })[Symbol.asyncIterator]();
+  await live.next();
+  const found: string[] = [];
+  for (let n = 0; n < 20; n += 1) {
+    const event = newEvent();
+    await other.append(`feed-${n}`, NO_STREAM, [event]);
+    const { position } = await log.append(`voucher-${n}`, NO_STREAM, [newEvent()]);
+    for (let reached = ''; reached < position;) {
+      const { events, position: upTo } = (await live.next()).value as EventBatch;
+      found.push(...idsOf(events));
+      reached = upTo;
+    }
+    expect(found.at(-1)).toBe(event.id);
+  }
+  expect(found).toHaveLength(20);
+
+  for (const each of [joined, other, log]) await each.close();
+  await remove();
+});
+
 test('an append fails when the log thread has ended', async () => {
   const { file, remove } = await logFolder();
   const { log, ticket } = await openLog(file, true);

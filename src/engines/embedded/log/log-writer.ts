@@ -97,6 +97,11 @@ export class LogWriter {
     });
   }
 
+  /** The last position, also of appends by others. */
+  head(): Position {
+    return this.#connection.use(({ prepared }) => positionOf((prepared(HEAD).get() as [number])[0]));
+  }
+
   #count(appends: number, began: number, inserted: number): void {
     const log = { log: this.kind };
     const now = performance.now();
@@ -240,6 +245,13 @@ function settle(sent: readonly Waiting[], results: readonly Sent[]): void {
   }
 }
 
+/** A commit: the position of its last event, how many events it has, and their streams. */
+export interface Commit {
+  readonly position: Position;
+  readonly events: number;
+  readonly streams: ReadonlySet<string>;
+}
+
 /** Maximum bytes per transaction, so that concurrent loads do not wait for one huge commit. */
 const COMMIT_BYTES = 16 * 1024 * 1024;
 
@@ -257,12 +269,10 @@ export class GroupCommit {
   #pending: PendingAppend[] = [];
   #closed = false;
 
-  /**
-   * `subject` is named in errors. `committed` is called with the last position of each commit that appended something.
-   */
+  /** `subject` is named in errors. `committed` is called after each commit that appended something. */
   constructor(
     private readonly commit: (appends: readonly PackedAppend[]) => readonly CommitResult[],
-    private readonly committed: (position: Position) => void,
+    private readonly committed: (commit: Commit) => void,
     private readonly subject: string = SUBJECTS.events,
   ) {}
 
@@ -297,16 +307,19 @@ export class GroupCommit {
   }
 
   #settle(group: readonly PendingAppend[], outcomes: readonly CommitResult[]): void {
-    let last: Position = '';
-    for (const [index, { resolve, reject }] of group.entries()) {
+    let [position, events]: [Position, number] = ['', 0];
+    const streams = new Set<string>();
+    for (const [index, { append, resolve, reject }] of group.entries()) {
       const outcome = outcomes[index];
       if (outcome === undefined || outcome instanceof RevisionConflict) reject(outcome);
       else {
-        if (outcome.position > last) last = outcome.position;
+        if (outcome.position > position) position = outcome.position;
+        streams.add(append.stream);
+        events += append.texts.length / TEXTS;
         resolve(outcome);
       }
     }
-    if (last !== '') this.committed(last);
+    if (position !== '') this.committed({ position, events, streams });
   }
 
   #nextGroup(): readonly PendingAppend[] {

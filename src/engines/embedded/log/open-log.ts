@@ -12,6 +12,7 @@ import { type LogKind, openToAppend, SUBJECTS } from './schema';
 import {
   type Expire,
   expireWith,
+  type Growth,
   HeadWatcher,
   type Send,
   SqliteEventLog,
@@ -26,7 +27,7 @@ export interface LogTicket {
   readonly kind: LogKind;
   /** A port to the log thread. Without one, the other thread appends on its own, like another process. */
   readonly port?: MessagePort;
-  /** The channel on which the log thread broadcasts the head of the log. */
+  /** The channel on which the log thread broadcasts how the log grows. */
   readonly channel?: string;
 }
 
@@ -110,7 +111,7 @@ function partsInThread(file: string, kind: LogKind): Parts {
   const watcher = new HeadWatcher(() => reader.head());
   const commits = new GroupCommit(
     (appends) => writer.commit(appends),
-    (position) => watcher.reached(Number(position)),
+    ({ position }) => watcher.grew({ position }),
     SUBJECTS[kind],
   );
   const close = async (): Promise<void> => {
@@ -131,9 +132,9 @@ function partsOver(
 ): Parts {
   const sender = new AppendSender((appends) => writer.append(appends));
   const reader = new LogReader(file, kind);
-  const watcher = new HeadWatcher(() => reader.head());
+  const watcher = new HeadWatcher(() => reader.head(), true);
   const heads = new BroadcastChannel(channel);
-  heads.onmessage = ({ data }) => watcher.reached(Number(data));
+  heads.onmessage = ({ data }) => watcher.grew(data as Growth);
   heads.unref();
   const closeAll = async (): Promise<void> => {
     heads.close();

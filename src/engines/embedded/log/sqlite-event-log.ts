@@ -15,7 +15,7 @@ import { type LogWriter, pack, type PackedAppend } from './log-writer';
 const BATCH = 1_000;
 
 /** Beyond every revision and position. */
-const BEYOND_LAST = 2 ** 52;
+export const BEYOND_LAST = 2 ** 52;
 
 /** Makes an append, in this thread or another. */
 export type Send = (append: PackedAppend) => Promise<Appended>;
@@ -81,13 +81,18 @@ export class SqliteEventLog extends EventLog {
   }
 
   override async *subscribe(options: SubscribeOptions): AsyncGenerator<EventBatch> {
-    const { signal } = options;
+    const { prefixes, signal } = options;
     let delivered: Position | undefined;
     while (!this.watcher.closed && signal?.aborted !== true) {
       const batch = this.#batch(delivered ?? options.after, this.reader.head(), options);
       if (batch.position !== delivered) yield batch;
       delivered = batch.position;
-      if (batch.caughtUp) await this.watcher.grownBeyond(Number(delivered), signal);
+      for (let upTo = batch.caughtUp ? Number(delivered) : undefined; upTo !== undefined;) {
+        upTo = await this.watcher.grownBeyond(upTo, prefixes, signal);
+        if (upTo === undefined) continue;
+        delivered = positionOf(upTo);
+        yield { events: [], position: delivered, caughtUp: true };
+      }
       await yieldToEventLoop();
     }
   }
@@ -113,46 +118,78 @@ async function yieldToEventLoop(): Promise<void> {
   await new Promise(setImmediate);
 }
 
-/** Polling interval (ms) for appends by other threads and processes. */
-const POLL_MS = 20;
+/** Polling interval (ms) for appends by other processes. */
+export const POLL_MS = 20;
+
+/** The log has grown up to a position: by appends to these streams alone, if what it has `after` a position is known. */
+export interface Growth {
+  readonly position: Position;
+  readonly after?: Position;
+  readonly streams?: readonly string[];
+}
 
 interface Waiter {
   readonly after: number;
-  readonly wake: () => void;
+  readonly prefixes: readonly string[] | undefined;
+  /** `upTo`: nothing that is waited for is before this position. */
+  readonly wake: (upTo?: number) => void;
 }
 
-/** Lets readers wait until the log grows. Appends of this process notify at once; others are found by polling. */
+/**
+ * Lets readers wait until the log grows. Appends of this process notify at once. Those of others are found by polling: by
+ * whoever makes the appends of this process, if that `isNotified`, otherwise here.
+ */
 export class HeadWatcher {
   readonly #waiters = new Set<Waiter>();
   #timer: NodeJS.Timeout | undefined;
+  #grownTo = 0;
   #closed = false;
 
   /** `head` returns the log's last position. */
-  constructor(private readonly head: () => number) {}
+  constructor(
+    private readonly head: () => number,
+    private readonly isNotified = false,
+  ) {}
 
   get closed(): boolean {
     return this.#closed;
   }
 
-  /** Resolves once the log has, or may have, events after this position; `signal` and `close` end the wait. */
-  async grownBeyond(after: number, signal: AbortSignal | undefined): Promise<void> {
-    if (this.#closed || signal?.aborted === true || this.head() > after) return;
-    await new Promise<void>((resolve) => {
-      const wake = (): void => {
+  /**
+   * Resolves once the log has, or may have, events after this position, of streams with these prefixes; or to a later
+   * position up to which it has none. `signal` and `close` end the wait.
+   */
+  async grownBeyond(
+    after: number,
+    prefixes: readonly string[] | undefined,
+    signal: AbortSignal | undefined,
+  ): Promise<number | undefined> {
+    if (this.#closed || signal?.aborted === true) return undefined;
+    if ((this.isNotified ? this.#grownTo : this.head()) > after) return undefined;
+    return await new Promise<number | undefined>((resolve) => {
+      const wake = (upTo?: number): void => {
         this.#waiters.delete(waiter);
-        signal?.removeEventListener('abort', wake);
-        resolve();
+        signal?.removeEventListener('abort', end);
+        resolve(upTo);
       };
-      const waiter = { after, wake };
+      const end = (): void => wake();
+      const waiter = { after, prefixes, wake };
       this.#waiters.add(waiter);
-      signal?.addEventListener('abort', wake);
-      this.#timer ??= setInterval(() => this.#poll(), POLL_MS).unref();
+      signal?.addEventListener('abort', end);
+      if (!this.isNotified) this.#timer ??= setInterval(() => this.#poll(), POLL_MS).unref();
     });
   }
 
-  /** Wakes those who wait for less than this position, which the log has reached. */
-  reached(position: number): void {
-    for (const { after, wake } of [...this.#waiters]) if (after < position) wake();
+  /** The log has grown: wakes those whom that may concern, and tells the others how far it has. */
+  grew({ position, after, streams = [] }: Growth): void {
+    const upTo = Number(position);
+    const isIn = (prefix: string): boolean => streams.some((one) => one.startsWith(prefix));
+    for (const { after: read, prefixes, wake } of [...this.#waiters]) {
+      if (read >= upTo) continue;
+      const isKnown = read === Number(after) && prefixes?.some(isIn) === false;
+      wake(isKnown ? upTo : undefined);
+    }
+    if (upTo < BEYOND_LAST) this.#grownTo = Math.max(this.#grownTo, upTo);
     if (this.#waiters.size > 0) return;
     clearInterval(this.#timer);
     this.#timer = undefined;
@@ -161,16 +198,18 @@ export class HeadWatcher {
   /** Ends every wait. */
   close(): void {
     this.#closed = true;
-    this.reached(Infinity);
+    this.grew({ position: positionOf(BEYOND_LAST) });
   }
 
   /** If the head cannot be read, wakes everybody: their next read raises the error. */
   #poll(): void {
+    let head = BEYOND_LAST;
     try {
-      this.reached(this.head());
+      head = this.head();
     } catch {
-      this.reached(Infinity);
+      // They raise it.
     }
+    this.grew({ position: positionOf(head) });
   }
 }
 

@@ -151,8 +151,9 @@ export class EmbeddedStore extends ReadStore {
     return this.at(target, (generation) => generation.checkpoint());
   }
 
+  /** Writes can be read at once. */
   async refresh(target: Target): Promise<void> {
-    this.resolve(target);
+    if (this.known(target) === undefined) this.resolve(target);
   }
 
   async get(target: Target, ids: readonly string[], options: QueryOptions = {}): Promise<readonly Found[]> {
@@ -353,13 +354,18 @@ export class EmbeddedStore extends ReadStore {
   }
 
   private resolve(target: Target): Registered {
-    const { collection, generation } = target;
     if (this.registry.all() !== this.registered) this.closeDropped();
+    const found = this.known(target);
+    if (found === undefined) throw new NoGeneration(target);
+    return found;
+  }
+
+  private known({ collection, generation }: Target): Registered | undefined {
     for (const one of this.registered.values()) {
       if (one.collection !== collection) continue;
       if (generation === undefined ? one.state === 'live' : one.number === generation) return one;
     }
-    throw new NoGeneration(target);
+    return undefined;
   }
 }
 
