@@ -226,8 +226,7 @@ export class Runner {
         isWriting = true;
         this.reportParked();
         if (group.isFinished) return;
-        if (restMs !== undefined && batch.caughtUp)
-          await clock.pause(restMs, signal).catch(() => undefined);
+        if (restMs !== undefined && batch.caughtUp) await clock.pause(restMs, signal).catch(() => undefined);
       }
     } finally {
       await group.flush();

@@ -13,7 +13,8 @@ import { toNewEvent } from '../../src/kernel/decider';
 import { START } from '../../src/kernel/event';
 import { EngineUnavailable, type EventLog } from '../../src/kernel/event-log';
 import { type Generation, type Target, targetOf } from '../../src/kernel/read-store';
-import { type Clock, SYSTEM_CLOCK } from '../../src/runtime/clock';
+import { type Clock, SYSTEM_CLOCK, SystemClock } from '../../src/runtime/clock';
+import { newPromise } from '../../src/runtime/concurrency';
 import { defined, delisted, FEED_ID, listed, mapped, repriced, unmapped } from './sample-events';
 import { numberedByCollection } from '../support/numbered-store';
 import { pauseCall } from '../support/pause-call';
@@ -37,6 +38,34 @@ describe('the runner', () => {
     await world.emit(listed('a'));
     await world.runner().start();
     expect(await ids()).toEqual([a]);
+  });
+
+  test('writes together what happens while it rests (decisions X148)', async () => {
+    const { promise: rested, resolve: endRest } = newPromise();
+    const restMs = 12_345;
+    let isResting = false;
+    const clock = Object.assign(new SystemClock(), {
+      pause: async (ms: number, signal?: AbortSignal) => {
+        if (ms !== restMs) return await SYSTEM_CLOCK.pause(ms, signal);
+        isResting = true;
+        await rested;
+      },
+    });
+    const written: number[] = [];
+    const noting = (_: number, [target, documents]: readonly unknown[]): boolean => {
+      const { length } = documents as readonly unknown[];
+      if ((target as Target).collection === 'products' && length > 0) written.push(length);
+      return false;
+    };
+    const store = failing(world.store, 'write', noting, new Error('never'));
+    await world.runner({ clock, restMs }, PROJECTIONS, { log: world.log, store }).start();
+    while (!isResting) await turn();
+    await world.emit(listed('a'), listed('b'), repriced('a', 5));
+    await turn();
+    expect(written).toEqual([]);
+    endRest();
+    await world.settled();
+    expect(written).toEqual([2]);
   });
 
   test('builds a new version without waiting for the live one of the former, which nobody follows', async () => {
