@@ -1,5 +1,5 @@
 # Any Node.js release allowed by "engines" in package.json.
-ARG NODE=20
+ARG NODE=24
 
 FROM node:${NODE}-slim AS build
 WORKDIR /app

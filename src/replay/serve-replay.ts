@@ -21,6 +21,7 @@ import {
   type ServiceError,
 } from '@grpc/grpc-js';
 import { EngineUnavailable, type EventLog } from '../kernel/event-log';
+import { FairQueue } from '../runtime/fair-queue';
 import { ClientLog } from './client-log';
 import {
   accessDenied,
@@ -51,9 +52,15 @@ export interface ReplayServer {
 const LIMITS = {
   /** Larger than an append may be, so that a too large one gets a specific error. */
   'grpc.max_receive_message_length': 17 * 1024 * 1024,
-  /** The limit of EventStoreDB for calls per connection; clients queue the others. */
-  'grpc.max_concurrent_streams': 100,
+  /**
+   * More than `MAX_CALLS`: Node.js 24 and later count a stream until its cancellation has been processed, and refuse
+   * the call that a client at this limit sends with it as RESOURCE_EXHAUSTED.
+   */
+  'grpc.max_concurrent_streams': 1_000,
 } as const;
+
+/** Streaming calls of a connection that are answered at once, as EventStoreDB has it; others wait. */
+const MAX_CALLS = 100;
 
 /** How long (ms) calls may take to end on close. */
 const GRACE_MS = 1_000;
@@ -214,8 +221,8 @@ function answerHttp1({ method, url = '' }: IncomingMessage, response: ServerResp
 function readOnlyStreams(view: ClientLog, answers: Answers): IStreamsServer {
   const refused = (): Promise<never> => Promise.reject(accessDenied());
   return {
-    read: (call) => answers.stream(call, answerRead(view, call, answers.closing)),
-    batchAppend: (call) => answers.stream(call, refused()),
+    read: (call) => answers.stream(call, () => answerRead(view, call, answers.closing)),
+    batchAppend: (call) => answers.stream(call, refused),
     append: (call, send) => answers.single(call, send, refused()),
     delete: (call, send) => answers.single(call, send, refused()),
     tombstone: (call, send) => answers.single(call, send, refused()),
@@ -224,18 +231,23 @@ function readOnlyStreams(view: ClientLog, answers: Answers): IStreamsServer {
 
 /** Ends calls: with their results, with an error, or when `closing` is aborted. */
 export class Answers {
+  readonly #calls = new FairQueue({ atOnce: Infinity, perClient: MAX_CALLS });
+
   constructor(
     readonly closing: AbortSignal,
     readonly report: ReportBug,
   ) {}
 
-  /** Ends a streaming call once `work`, which writes its messages, is done. */
-  stream(call: Streaming, work: Promise<void>): void {
+  /** Ends a streaming call once `work`, which writes its messages, is done. Waits while its connection has many. */
+  stream(call: Streaming, work: () => Promise<void>): void {
     const fail = (error: unknown): void => {
       // A client that has disconnected gets no answer; errors caused by that are expected.
       if (!call.cancelled) call.emit('error', this.#errorOf(error));
     };
-    work.then(() => (this.closing.aborted ? fail(CLOSED) : call.end()), fail);
+    const done = this.#calls.run(call.getPeer(), async () => {
+      if (!call.cancelled) await work();
+    });
+    done.then(() => (this.closing.aborted ? fail(CLOSED) : call.end()), fail);
   }
 
   single<T>(call: ClientCall, send: sendUnaryData<T>, work: Promise<T>): void {
@@ -261,6 +273,7 @@ interface ClientCall {
 }
 
 interface Streaming extends ClientCall {
+  getPeer(): string;
   end(): unknown;
   emit(event: 'error', error: ServiceError): unknown;
 }

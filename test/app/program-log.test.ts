@@ -3,6 +3,7 @@ import { SYSTEM_CLOCK } from '../../src/runtime/clock';
 import { failureReporter } from '../../src/runtime/failure-report';
 import { logOutput, programLog } from '../../src/app/program-log';
 import { EngineUnavailable } from '../../src/kernel/event-log';
+import { written } from '../support/written';
 
 type Level = Parameters<typeof programLog>[0]['logLevel'];
 
@@ -10,7 +11,7 @@ type Level = Parameters<typeof programLog>[0]['logLevel'];
 function logTo(terminal: boolean, logLevel: Level = 'info', logFormat?: 'pretty' | 'json') {
   const output = Object.assign(new PassThrough(), terminal ? { isTTY: true } : {});
   const log = programLog({ logLevel, ...(logFormat === undefined ? {} : { logFormat }) }, output);
-  return { log, written: () => String(output.read() ?? '') };
+  return { log, written: () => written(output) };
 }
 
 describe('the format of the log (decisions X86)', () => {

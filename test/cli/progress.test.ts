@@ -2,6 +2,7 @@ import { PassThrough } from 'node:stream';
 import { progressOn } from '../../src/cli/settings';
 import { ProgressMeter } from '../../src/projector/progress-meter';
 import { TestClock } from '../support/clock';
+import { written } from '../support/written';
 
 const HALF = { phase: 'project', events: 500, total: 1000, share: 0.5, rate: 250, secondsLeft: 1.2 } as const;
 
@@ -10,7 +11,7 @@ test('A terminal shows a progress bar with the rate and the time left', async ()
   const display = await progressOn(terminal);
   display.show(HALF);
   display.end();
-  expect(String(terminal.read())).toMatch(
+  expect(written(terminal)).toMatch(
     /projecting the log \[=+-+\] 50% \| 500\/1000 events \| 250\/s \| 2 s left/,
   );
 });
@@ -26,7 +27,7 @@ test('Other outputs get a line per phase and one every five seconds', async () =
   display.show({ ...HALF, events: 700 });
   display.show({ ...HALF, phase: 'swap' });
   display.end();
-  expect(String(file.read()).split('\n')).toEqual([
+  expect(written(file).split('\n')).toEqual([
     'projecting the log: 500 of 1000 events, 250/s, 2 s left',
     'projecting the log: 700 of 1000 events, 250/s, 2 s left',
     'completing the new generation: 500 of 1000 events, 250/s, 2 s left',
@@ -53,6 +54,6 @@ test('As long as nothing was found, there is the share of the log that was read,
     display.show(progress);
     display.end();
   }
-  expect(String(file.read())).toBe('exporting the log: 25 %, no events yet, 0/s, 9 s left\n');
-  expect(String(terminal.read())).toMatch(/exporting the log \[=+-+\] 25% \| no events \| 0\/s \| 9 s left/);
+  expect(written(file)).toBe('exporting the log: 25 %, no events yet, 0/s, 9 s left\n');
+  expect(written(terminal)).toMatch(/exporting the log \[=+-+\] 25% \| no events \| 0\/s \| 9 s left/);
 });

@@ -7,6 +7,7 @@ import { openLog } from '../../src/engines/embedded/log/open-log';
 import { runCli } from '../../src/cli/run-cli';
 import { type StartProcess } from '../../src/app/serve';
 import { eventsOf } from '../support/temporary-log';
+import { written } from '../support/written';
 
 /** Output and exit code of a run. */
 export interface Run {
@@ -33,11 +34,7 @@ export async function run(
   const stdin = Object.assign(new PassThrough(), { isTTY: terminal !== undefined });
   if (terminal !== undefined) stdin.end(terminal);
   const code = await runCli(args, { environment, stdout, stderr, stdin, stopSignal, start, threads: false });
-  return { code, out: textOf(stdout), err: textOf(stderr) };
-}
-
-function textOf(stream: PassThrough): string {
-  return (stream.read() as Buffer | null)?.toString() ?? '';
+  return { code, out: written(stdout), err: written(stderr) };
 }
 
 const unexpectedStart: StartProcess = () => Promise.reject(new Error('unexpected start'));

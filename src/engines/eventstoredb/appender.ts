@@ -1,9 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { StreamIdentifier, UUID, WrongExpectedVersion } from '@eventstore/db-client/generated/shared_pb';
-import { type Status } from '@eventstore/db-client/generated/status_pb';
-import { BatchAppendReq, type BatchAppendResp } from '@eventstore/db-client/generated/streams_pb';
 import { type ClientDuplexStream } from '@grpc/grpc-js';
-import { Empty } from 'google-protobuf/google/protobuf/empty_pb';
 import { type NewEvent, NO_STREAM, type Position } from '../../kernel/event';
 import { RevisionConflict, StreamDeleted, UnacceptableAppend } from '../../kernel/event-log';
 import { SYSTEM_CLOCK } from '../../runtime/clock';
@@ -12,11 +8,15 @@ import { APPEND_RETRIES, type CountedLog } from '../../runtime/metrics';
 import { withTimeout } from '../../runtime/unavailable';
 import { Connection } from './connection';
 import { NoAnswer, RefusedByServer, unavailable } from './failure';
+import { type AppendAnswer, type AppendError, MessageWriter } from './protocol';
 import { RetryBudget } from './requests';
 import { toPosition } from './sent-event';
 
 /** Maximum concurrent appends: each holds up to a megabyte in memory. */
 const MAX_CONCURRENT = 64;
+
+/** Bytes of an event in a request beside its data and metadata, or a little more. */
+const EVENT_BYTES = 256;
 
 /** Maximum time-out (ms) of one attempt. */
 const MAX_TIMEOUT_MS = 60_000;
@@ -152,7 +152,7 @@ interface Pending {
   readonly reject: (error: Error) => void;
 }
 
-type Call = ClientDuplexStream<BatchAppendReq, BatchAppendResp>;
+type Call = ClientDuplexStream<Buffer, AppendAnswer>;
 
 /** One call for any number of appends. The server answers each of them separately. */
 class AppendCall {
@@ -160,7 +160,7 @@ class AppendCall {
   #failure: Error | undefined;
 
   constructor(private readonly call: Call) {
-    call.on('data', (answer: BatchAppendResp) => this.#answer(answer));
+    call.on('data', (answer: AppendAnswer) => this.#answer(answer));
     call.on('error', (error) => this.#fail(error));
     call.on('end', () => this.#fail(new NoAnswer('it ended the appends')));
   }
@@ -190,21 +190,16 @@ class AppendCall {
     this.call.cancel();
   }
 
-  #answer(answer: BatchAppendResp): void {
-    const id = answer.getCorrelationId()?.getString() ?? '';
+  #answer({ id, success, error }: AppendAnswer): void {
     const pending = this.#pending.get(id);
     if (pending === undefined) return;
     this.#pending.delete(id);
-    const success = answer.getSuccess();
     if (success === undefined) {
-      pending.reject(toPortError(answer.getError(), pending.append));
+      pending.reject(toPortError(error, pending.append));
       return;
     }
-    const offset = success.getPosition()?.getCommitPosition();
-    pending.resolve({
-      revision: Number(success.getCurrentRevision()),
-      position: offset === undefined ? undefined : toPosition(offset),
-    });
+    const { revision, commit } = success;
+    pending.resolve({ revision, position: commit === undefined ? undefined : toPosition(commit) });
   }
 
   #fail(error: Error): void {
@@ -215,50 +210,41 @@ class AppendCall {
 }
 
 /**
- * Sets no deadline. The protocol's deadline is a time of day, so a slow clock would make every append fail; the server
- * has its own time-out.
+ * The numbers are those of the fields of `BatchAppendReq` and of what they contain. It has no deadline: the protocol's is
+ * a time of day, so a slow clock would make every append fail; the server has its own time-out.
  */
-function requestOf(id: string, { stream, expected, events }: Append): BatchAppendReq {
-  const options = new BatchAppendReq.Options().setStreamIdentifier(
-    new StreamIdentifier().setStreamName(Buffer.from(stream)),
-  );
-  if (expected === NO_STREAM) options.setNoStream(new Empty());
-  else options.setStreamPosition(String(expected));
-  return new BatchAppendReq()
-    .setCorrelationId(new UUID().setString(id))
-    .setOptions(options)
-    .setProposedMessagesList(events.map(proposed))
-    .setIsFinal(true);
-}
-
-function proposed({ id, type, data, meta }: NewEvent): BatchAppendReq.ProposedMessage {
-  const message = new BatchAppendReq.ProposedMessage()
-    .setId(new UUID().setString(id))
-    .setData(Buffer.from(data))
-    .setCustomMetadata(Buffer.from(meta));
-  message.getMetadataMap().set('type', type).set('content-type', 'application/json');
-  return message;
+function requestOf(id: string, { stream, expected, events }: Append): Buffer {
+  let size = EVENT_BYTES;
+  for (const { data, meta } of events) size += data.length + meta.length + EVENT_BYTES;
+  const request = new MessageWriter(size);
+  const addEntry = (name: string, value: string): void =>
+    request.message(2, () => {
+      request.text(2, value);
+      request.text(1, name);
+    });
+  request.number(4, 1);
+  for (const event of events.toReversed())
+    request.message(3, () => {
+      request.text(4, event.data);
+      request.text(3, event.meta);
+      addEntry('content-type', 'application/json');
+      addEntry('type', event.type);
+      request.message(1, () => request.text(2, event.id));
+    });
+  request.message(2, () => {
+    if (expected === NO_STREAM) request.message(3);
+    else request.number(2, expected);
+    request.message(1, () => request.text(3, stream));
+  });
+  request.message(1, () => request.text(2, id));
+  return request.bytes;
 }
 
 /** Translates the server's error for an append that it did not make, or not yet. */
-function toPortError(error: Status | undefined, { stream, expected }: Append): Error {
-  const details = error?.getDetails();
-  const kind = (details?.getTypeName() ?? '').replace('event_store.client.', '');
-  const unpackConflict = (): WrongExpectedVersion | null | undefined =>
-    details?.unpack(
-      (bytes) => WrongExpectedVersion.deserializeBinary(bytes),
-      'event_store.client.WrongExpectedVersion',
-    );
-  switch (kind) {
-    case 'WrongExpectedVersion': {
-      const conflict = unpackConflict();
-      const exists = conflict?.hasCurrentStreamRevision() === true;
-      return new RevisionConflict(
-        stream,
-        expected,
-        exists ? Number(conflict.getCurrentStreamRevision()) : NO_STREAM,
-      );
-    }
+function toPortError(error: AppendError | undefined, { stream, expected }: Append): Error {
+  switch (error?.type) {
+    case 'WrongExpectedVersion':
+      return new RevisionConflict(stream, expected, error.current ?? NO_STREAM);
     case 'StreamDeleted':
       return new StreamDeleted(stream);
     case 'MaximumAppendSizeExceeded':
@@ -273,6 +259,6 @@ function toPortError(error: Status | undefined, { stream, expected }: Append): E
     case 'BadRequest':
       return new RefusedByServer('it refused an append as malformed');
     default:
-      return new NoAnswer(`it did not make an append (${error?.getMessage() || 'unknown'})`);
+      return new NoAnswer(`it did not make an append (${error?.message || 'unknown'})`);
   }
 }

@@ -1,23 +1,12 @@
 import { isIP, isIPv6 } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import { checkServerIdentity, connect as connectTls, type TLSSocket } from 'node:tls';
-import { determineBestNode, type MemberInfo } from '@eventstore/db-client/dist/Client/discovery';
-import { GossipClient } from '@eventstore/db-client/generated/gossip_grpc_pb';
-import { type ClusterInfo } from '@eventstore/db-client/generated/gossip_pb';
-import { ServerFeaturesClient } from '@eventstore/db-client/generated/serverfeatures_grpc_pb';
-import { Empty } from '@eventstore/db-client/generated/shared_pb';
-import { StreamsClient } from '@eventstore/db-client/generated/streams_grpc_pb';
-import {
-  type BatchAppendReq,
-  type BatchAppendResp,
-  type ReadReq,
-  type ReadResp,
-} from '@eventstore/db-client/generated/streams_pb';
 import {
   type CallOptions,
   Channel,
   type ChannelCredentials,
   type ChannelOptions,
+  Client,
   type ClientDuplexStream,
   type ClientReadableStream,
   credentials,
@@ -25,7 +14,18 @@ import {
   status,
 } from '@grpc/grpc-js';
 import { certificateProblem } from '../certificate';
-import { detailsOf, NoAnswer, NoNode, RefusedByServer, tlsProblem, TRUST } from './failure';
+import { asError, detailsOf, NoAnswer, NoNode, RefusedByServer, tlsProblem, TRUST } from './failure';
+import {
+  type AppendAnswer,
+  appendAnswer,
+  CALLS,
+  type ClusterMember,
+  clusterMembers,
+  type ReadAnswer,
+  readAnswer,
+  serverVersion,
+} from './protocol';
+import { type ReadRequest } from './requests';
 import { type Discovery, type Endpoint, type EsdbUrl, parseEsdbUrl } from './url';
 
 /** Time-out (ms) of the call for the server's version. */
@@ -35,7 +35,7 @@ const VERSION_MS = 10_000;
 interface Link {
   readonly channel: Channel;
   readonly endpoint: Endpoint;
-  readonly streams: StreamsClient;
+  readonly client: Client;
 }
 
 /**
@@ -67,36 +67,42 @@ export class Connection {
   }
 
   /** Starts a read or a subscription. */
-  async read(request: ReadReq): Promise<ClientReadableStream<ReadResp>> {
+  async read(request: ReadRequest): Promise<ClientReadableStream<ReadAnswer>> {
     const link = await this.#connected();
-    const reading = link.streams.read(request, this.#metadata(), UNLIMITED);
+    const reading = link.client.makeServerStreamRequest(
+      CALLS.read,
+      encoded,
+      readAnswer,
+      request,
+      this.#metadata(),
+      UNLIMITED,
+    );
     return reading.on('error', (error: Error) => this.#failed(link, error));
   }
 
   /** Opens a call for any number of appends. */
-  async batchAppend(): Promise<ClientDuplexStream<BatchAppendReq, BatchAppendResp>> {
+  async batchAppend(): Promise<ClientDuplexStream<Buffer, AppendAnswer>> {
     const link = await this.#connected();
-    const appending = link.streams.batchAppend(this.#metadata(), UNLIMITED);
+    const appending = link.client.makeBidiStreamRequest(
+      CALLS.batchAppend,
+      encoded,
+      appendAnswer,
+      this.#metadata(),
+      UNLIMITED,
+    );
     return appending.on('error', (error: Error) => this.#failed(link, error));
   }
 
   /** The server's version, such as `24.6.0`; `unknown` if it is too old to report it. */
   async version(): Promise<string> {
     const link = await this.#connected();
-    const features = new ServerFeaturesClient('', credentials.createInsecure(), {
-      channelOverride: link.channel,
-    });
-    const options = { deadline: Date.now() + VERSION_MS };
-    return await new Promise((resolve, reject) => {
-      features.getSupportedMethods(new Empty(), new Metadata(), options, (error, supported) => {
-        if (error === null) resolve(supported.getEventStoreServerVersion());
-        else if (error.code === status.UNIMPLEMENTED) resolve('unknown');
-        else {
-          this.#failed(link, error);
-          reject(error);
-        }
-      });
-    });
+    try {
+      return await ask(link.client, CALLS.supportedMethods, serverVersion, VERSION_MS);
+    } catch (error) {
+      if (detailsOf(error).code === status.UNIMPLEMENTED) return 'unknown';
+      this.#failed(link, asError(error));
+      throw error;
+    }
   }
 
   /** Returns the error, or one that names the problem with TLS. */
@@ -132,8 +138,8 @@ export class Connection {
     this.#leader = undefined;
     this.#tried = endpoint;
     const channel = new Channel(...channelTo(endpoint, this.#url));
-    const streams = new StreamsClient('', credentials.createInsecure(), { channelOverride: channel });
-    this.#link = { channel, endpoint, streams };
+    const client = new Client('', credentials.createInsecure(), { channelOverride: channel });
+    this.#link = { channel, endpoint, client };
     return this.#link;
   }
 
@@ -174,6 +180,35 @@ export class Connection {
 
 const UNLIMITED: CallOptions = { deadline: Infinity };
 
+/** Requests are encoded by those who make them. */
+const encoded = (request: Buffer): Buffer => request;
+
+/** The only message without fields that is sent. */
+const EMPTY = Buffer.alloc(0);
+
+/** Makes a call that has no parameters and one answer. `signal` cancels it. */
+async function ask<Answer>(
+  client: Client,
+  path: string,
+  decode: (bytes: Buffer) => Answer,
+  timeoutMs: number,
+  signal?: AbortSignal,
+): Promise<Answer> {
+  let cancel = (): void => undefined;
+  try {
+    return await new Promise((resolve, reject) => {
+      const options = { deadline: Date.now() + timeoutMs };
+      const answered = (error: Error | null, answer?: Answer): void =>
+        answer === undefined ? reject(asError(error)) : resolve(answer);
+      const call = client.makeUnaryRequest(path, encoded, decode, EMPTY, new Metadata(), options, answered);
+      cancel = () => call.cancel();
+      signal?.addEventListener('abort', cancel);
+    });
+  } finally {
+    signal?.removeEventListener('abort', cancel);
+  }
+}
+
 /** The leader that a `not-leader` error names, if it does. */
 function leaderOf(error: Error): Endpoint | undefined {
   const metadata: unknown = Reflect.get(error, 'metadata');
@@ -207,7 +242,7 @@ async function discover(
     const distrusted: { readonly seed: Endpoint; readonly error: unknown }[] = [];
     for (const { seed } of ranked.sort((a, b) => a.rank - b.rank)) {
       try {
-        const node = determineBestNode(discovery.preference, await membersAt(seed, url, discovery, signal));
+        const node = nodeAmong(await membersAt(seed, url, discovery, signal));
         if (node !== undefined) return node;
       } catch (error) {
         signal.throwIfAborted();
@@ -231,34 +266,25 @@ async function membersAt(
   url: EsdbUrl,
   { timeoutMs }: Discovery,
   signal: AbortSignal,
-): Promise<MemberInfo[]> {
-  const client = new GossipClient(...channelTo(seed, url));
-  let cancel = (): void => undefined;
+): Promise<readonly ClusterMember[]> {
+  const client = new Client(...channelTo(seed, url));
   try {
-    return await new Promise((resolve, reject) => {
-      const options = { deadline: Date.now() + timeoutMs };
-      const call = client.read(new Empty(), new Metadata(), options, (error, info) =>
-        error === null ? resolve(toMembers(info)) : reject(error),
-      );
-      cancel = () => call.cancel();
-      signal.addEventListener('abort', cancel);
-    });
+    return await ask(client, CALLS.gossip, clusterMembers, timeoutMs, signal);
   } finally {
-    signal.removeEventListener('abort', cancel);
     client.close();
   }
 }
 
-function toMembers(info: ClusterInfo): MemberInfo[] {
-  return info.getMembersList().map((member) => {
-    const endpoint = member.getHttpEndPoint();
-    return {
-      timeStamp: Number(member.getTimeStamp()),
-      state: member.getState(),
-      isAlive: member.getIsAlive(),
-      ...(endpoint && { httpEndpoint: { address: endpoint.getAddress(), port: endpoint.getPort() } }),
-    };
-  });
+/** The state of a leader, and those of other nodes that can name it, by the protocol. */
+const LEADER = 8;
+const FOLLOWING: readonly number[] = [6, 12, 13, 14];
+
+/** The leader of a cluster, or any node that can name it, whatever `nodePreference` is. */
+function nodeAmong(members: readonly ClusterMember[]): Endpoint | undefined {
+  const alive = members.filter(({ isAlive, endpoint }) => isAlive && endpoint !== undefined);
+  const others = alive.filter(({ state }) => FOLLOWING.includes(state));
+  const other = others[Math.floor(Math.random() * others.length)];
+  return (alive.find(({ state }) => state === LEADER) ?? other)?.endpoint;
 }
 
 /** Maximum message size (bytes): enough for the largest event of a server. */

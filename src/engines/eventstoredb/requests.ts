@@ -1,81 +1,95 @@
-import { Empty, StreamIdentifier } from '@eventstore/db-client/generated/shared_pb';
-import { ReadReq } from '@eventstore/db-client/generated/streams_pb';
 import { type Position, START } from '../../kernel/event';
 import { SYSTEM_CLOCK } from '../../runtime/clock';
 import { Backoff, type OnRetry } from '../../runtime/unavailable';
 import { isTransient, unavailable } from './failure';
+import { MessageWriter } from './protocol';
 
 /** Events, matching or not, after which a filtered subscription sends a checkpoint. */
 const CHECKPOINT_INTERVAL = 256;
 
 /** The maximum count of the protocol. */
-const ALL = '9223372036854775807';
+const ALL = 2n ** 63n - 1n;
 
 /** Requests the last revision of a stream even if none of its events can be read. */
 const WITH_LAST_REVISION = 1;
+
+/** A request to read or to subscribe. */
+export type ReadRequest = Buffer;
 
 /** Reads a stream from a revision, forwards or backwards; by default from its start or its end. */
 export function streamRequest(
   stream: string,
   { from, backwards, limit }: { from: number | undefined; backwards: boolean; limit: number },
-): ReadReq {
-  const part = new ReadReq.Options.StreamOptions().setStreamIdentifier(
-    new StreamIdentifier().setStreamName(Buffer.from(stream)),
-  );
-  if (from !== undefined) part.setRevision(String(from));
-  else if (backwards) part.setEnd(new Empty());
-  else part.setStart(new Empty());
-  const control = new ReadReq.Options.ControlOption().setCompatibility(WITH_LAST_REVISION);
-  return request(backwards, (options) =>
-    options.setStream(part).setCount(countOf(limit)).setNoFilter(new Empty()).setControlOption(control),
-  );
+): ReadRequest {
+  return readRequest(backwards, (options) => {
+    options.message(10, () => options.number(1, WITH_LAST_REVISION));
+    options.message(8);
+    options.number(5, countOf(limit));
+    options.message(1, () => {
+      if (from !== undefined) options.number(2, from);
+      else options.message(backwards ? 4 : 3);
+      options.message(1, () => options.text(3, stream));
+    });
+  });
 }
 
 /**
  * Reads the whole log backwards from a position, by default from its end; with `regex` only streams whose names in the
  * server match. Then the server answers when it has found as many, or there are no more.
  */
-export function backwardsRequest(before: Position | undefined, limit: number, regex?: string): ReadReq {
-  return request(true, (options) => {
-    const read = options.setAll(allFrom(before)).setCount(countOf(limit));
-    return regex === undefined ? read.setNoFilter(new Empty()) : read.setFilter(filterOf(regex));
+export function backwardsRequest(before: Position | undefined, limit: number, regex?: string): ReadRequest {
+  return readRequest(true, (options) => {
+    if (regex === undefined) options.message(8);
+    else addFilter(options, regex);
+    options.number(5, countOf(limit));
+    addAllFrom(options, before);
   });
 }
 
-function filterOf(regex: string): ReadReq.Options.FilterOptions {
-  return new ReadReq.Options.FilterOptions()
-    .setStreamIdentifier(new ReadReq.Options.FilterOptions.Expression().setRegex(regex))
-    .setMax(CHECKPOINT_INTERVAL)
-    .setCheckpointintervalmultiplier(1);
-}
-
 /** Subscribes after a position to streams whose names in the server match a regular expression. */
-export function followRequest(after: Position, regex: string): ReadReq {
-  const subscription = new ReadReq.Options.SubscriptionOptions();
-  return request(false, (options) =>
-    options.setAll(allFrom(after)).setSubscription(subscription).setFilter(filterOf(regex)),
-  );
+export function followRequest(after: Position, regex: string): ReadRequest {
+  return readRequest(false, (options) => {
+    addFilter(options, regex);
+    options.message(6);
+    addAllFrom(options, after);
+  });
 }
 
-function request(backwards: boolean, change: (options: ReadReq.Options) => ReadReq.Options): ReadReq {
-  const { BACKWARDS, FORWARDS } = ReadReq.Options.ReadDirection;
-  const options = new ReadReq.Options()
-    .setReadDirection(backwards ? BACKWARDS : FORWARDS)
-    .setUuidOption(new ReadReq.Options.UUIDOption().setString(new Empty()));
-  return new ReadReq().setOptions(change(options));
+/** The numbers are those of the fields of `ReadReq.Options` and of what they contain. */
+function readRequest(backwards: boolean, add: (options: MessageWriter) => void): ReadRequest {
+  const request = new MessageWriter();
+  request.message(1, () => {
+    add(request);
+    // Ids as text.
+    request.message(9, () => request.message(2));
+    request.number(3, backwards ? 1 : 0);
+  });
+  return request.bytes;
+}
+
+function addFilter(options: MessageWriter, regex: string): void {
+  options.message(7, () => {
+    options.number(5, 1);
+    options.number(3, CHECKPOINT_INTERVAL);
+    options.message(1, () => options.text(1, regex));
+  });
 }
 
 /** Events written over gRPC have equal prepare and commit positions. */
-function allFrom(position: Position | undefined): ReadReq.Options.AllOptions {
-  if (position === undefined) return new ReadReq.Options.AllOptions().setEnd(new Empty());
-  if (position === START) return new ReadReq.Options.AllOptions().setStart(new Empty());
-  const offset = BigInt(position).toString();
-  const bound = new ReadReq.Options.Position().setCommitPosition(offset).setPreparePosition(offset);
-  return new ReadReq.Options.AllOptions().setPosition(bound);
+function addAllFrom(options: MessageWriter, position: Position | undefined): void {
+  options.message(2, () => {
+    if (position === undefined) options.message(3);
+    else if (position === START) options.message(2);
+    else
+      options.message(1, () => {
+        options.number(2, BigInt(position));
+        options.number(1, BigInt(position));
+      });
+  });
 }
 
-function countOf(limit: number): string {
-  return limit > Number.MAX_SAFE_INTEGER ? ALL : String(limit);
+function countOf(limit: number): number | bigint {
+  return limit > Number.MAX_SAFE_INTEGER ? ALL : limit;
 }
 
 /** Delays (ms) between retries. */

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { type ReadResp } from '@eventstore/db-client/generated/streams_pb';
 import { type NewEvent, type Position, type RecordedEvent, START } from '../../kernel/event';
 import { RefusedByServer } from './failure';
+import { type ReadAnswer, type ServerRecord } from './protocol';
 import { type CountedLog } from '../../runtime/metrics';
 
 /** Start the names of streams that share a server with those of the domain: of the delivery log, and of leases. */
@@ -59,8 +59,6 @@ const TICKS_PER_MS = 10_000;
 
 const BRACE = '{'.charCodeAt(0);
 
-type RecordedInServer = NonNullable<ReturnType<NonNullable<ReturnType<ReadResp['getEvent']>>['getEvent']>>;
-
 /** Converts an offset of EventStoreDB (decimal) to a position; undefined if it is unknown. */
 export function toPosition(offset: string): Position | undefined {
   return offset === UNKNOWN_OFFSET ? undefined : offset.padStart(START.length, '0');
@@ -74,22 +72,21 @@ export function maxPosition(one: Position, other: Position): Position {
 /** An event as the server sent it. */
 export class SentEvent {
   private constructor(
-    private readonly record: RecordedInServer,
+    private readonly record: ServerRecord,
     private readonly namespace: Namespace,
   ) {}
 
-  static in(message: ReadResp, namespace: Namespace): SentEvent | undefined {
-    const record = message.getEvent()?.getEvent();
-    return record && new SentEvent(record, namespace);
+  static in({ event }: ReadAnswer, namespace: Namespace): SentEvent | undefined {
+    return event && new SentEvent(event, namespace);
   }
 
   get revision(): number {
-    return Number(this.record.getStreamRevision());
+    return this.record.revision;
   }
 
   /** Raises `RefusedByServer` if the server did not send it. */
   get position(): Position {
-    const position = toPosition(this.record.getCommitPosition());
+    const position = toPosition(this.record.commit);
     if (position !== undefined) return position;
     throw new RefusedByServer(
       'its reads of streams carry no positions: expected EventStoreDB 23.10 or later',
@@ -98,25 +95,24 @@ export class SentEvent {
 
   /** Its name in the log; undefined if the stream does not belong to it. */
   get stream(): string | undefined {
-    return this.namespace.toLog(textOf(this.record.getStreamIdentifier()?.getStreamName_asU8()));
+    return this.namespace.toLog(this.record.stream);
   }
 
   /** When the server stored it (epoch ms). */
   get created(): number {
-    return Number(this.record.getMetadataMap().get('created') ?? NaN) / TICKS_PER_MS;
+    return Number(this.record.created ?? NaN) / TICKS_PER_MS;
   }
 
   get dataText(): string {
-    return textOf(this.record.getData_asU8());
+    return this.record.data.toString();
   }
 
   /** Whether its stream belongs to the log, EventStoreDB has not made it itself, and its data is a JSON object. */
   get isOfLog(): boolean {
-    const isText = (bytes: Uint8Array): boolean => bytes[0] === BRACE;
-    const meta = this.record.getCustomMetadata_asU8();
-    const type = this.record.getMetadataMap().get('type') ?? '$';
+    const isText = (bytes: Buffer): boolean => bytes[0] === BRACE;
+    const { type, data, meta } = this.record;
     const isOwn = !type.startsWith('$') && this.stream !== undefined;
-    return isOwn && isText(this.record.getData_asU8()) && (meta.length === 0 || isText(meta));
+    return isOwn && isText(data) && (meta.length === 0 || isText(meta));
   }
 
   /** Converts the event for the port; undefined if it does not belong to the log. */
@@ -127,10 +123,10 @@ export class SentEvent {
       stream,
       revision: this.revision,
       position: this.position,
-      id: this.record.getId()?.getString() ?? '',
-      type: this.record.getMetadataMap().get('type') ?? '',
+      id: this.record.id,
+      type: this.record.type,
       data: this.dataText,
-      meta: textOf(this.record.getCustomMetadata_asU8()) || '{}',
+      meta: this.record.meta.toString() || '{}',
     };
   }
 }
@@ -149,9 +145,4 @@ export function metadataIn(sent: SentEvent | undefined): StreamMetadata {
 
 export function metadataEvent(metadata: object): NewEvent {
   return { id: randomUUID(), type: '$metadata', data: JSON.stringify(metadata), meta: '{}' };
-}
-
-function textOf(bytes: Uint8Array | undefined): string {
-  if (bytes === undefined) return '';
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8');
 }

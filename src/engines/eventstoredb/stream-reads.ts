@@ -1,4 +1,3 @@
-import { type ReadReq, ReadResp } from '@eventstore/db-client/generated/streams_pb';
 import { type ClientReadableStream } from '@grpc/grpc-js';
 import { NO_STREAM, type Position, type RecordedEvent } from '../../kernel/event';
 import { StreamDeleted, type EventBatch, type ReadAllOptions } from '../../kernel/event-log';
@@ -7,18 +6,19 @@ import { withTimeout } from '../../runtime/unavailable';
 import { Connection } from './connection';
 import { asError, detailsOf, NoAnswer } from './failure';
 import { type Namespace, SentEvent, maxPosition, toPosition } from './sent-event';
-import { followRequest } from './requests';
+import { type ReadAnswer } from './protocol';
+import { followRequest, type ReadRequest } from './requests';
 
 /** The messages of a read or a subscription, in the order of the server. */
 export class Messages {
-  #stream: ClientReadableStream<ReadResp> | undefined;
+  #stream: ClientReadableStream<ReadAnswer> | undefined;
   #error: Error | undefined;
   #ended = false;
   #wake: () => void = () => undefined;
 
   /** `signal` ends the call. `timeoutMs` limits the wait for the next message. `ended` is called once, at the end. */
   constructor(
-    opening: Promise<ClientReadableStream<ReadResp>>,
+    opening: Promise<ClientReadableStream<ReadAnswer>>,
     private readonly signal: AbortSignal,
     private readonly timeoutMs: number,
     private readonly ended: () => void,
@@ -32,10 +32,10 @@ export class Messages {
   }
 
   /** The next message that has arrived; undefined if there is none. */
-  take(): ReadResp | undefined {
+  take(): ReadAnswer | undefined {
     if (this.#ended) return undefined;
-    const message: unknown = this.#stream?.read();
-    return message instanceof ReadResp ? message : undefined;
+    // Typed otherwise, but null if there is none.
+    return this.#stream?.read() ?? undefined;
   }
 
   /**
@@ -61,7 +61,7 @@ export class Messages {
     return this.#ended ? 0 : (this.#stream?.readableLength ?? 0);
   }
 
-  #listen(stream: ClientReadableStream<ReadResp>): void {
+  #listen(stream: ClientReadableStream<ReadAnswer>): void {
     this.#stream = stream;
     stream.on('readable', () => this.#wake());
     stream.on('error', (error) => this.#fail(error));
@@ -148,7 +148,7 @@ export async function lastRevision(
     for await (const message of messagesIn(messages)) {
       const sent = SentEvent.in(message, namespace);
       if (sent !== undefined) return sent.revision;
-      if (message.hasLastStreamPosition()) last = Number(message.getLastStreamPosition());
+      last = message.lastRevision ?? last;
     }
   } catch (error) {
     if (detailsOf(error).type !== 'stream-deleted') throw error;
@@ -164,7 +164,7 @@ export async function* eventsIn(messages: Messages, namespace: Namespace): Async
   }
 }
 
-async function* messagesIn(messages: Messages): AsyncGenerator<ReadResp> {
+async function* messagesIn(messages: Messages): AsyncGenerator<ReadAnswer> {
   try {
     for (;;) {
       const message = messages.take();
@@ -243,7 +243,7 @@ export class Readers {
   }
 
   /** Starts a call; `signal` ends it. */
-  read(request: ReadReq, signal: AbortSignal): Messages {
+  read(request: ReadRequest, signal: AbortSignal): Messages {
     const pooled = this.#connections.find(({ calls }) => calls < MAX_CALLS) ?? this.#open();
     pooled.calls += 1;
     return new Messages(pooled.connection.read(request), signal, this.timeoutMs, () => {
@@ -371,15 +371,15 @@ export class History {
   }
 
   /** The event in a message, if it is selected and not beyond `to`. */
-  #eventIn(message: ReadResp, to: Position): RecordedEvent | undefined {
+  #eventIn(message: ReadAnswer, to: Position): RecordedEvent | undefined {
     const sent = SentEvent.in(message, this.namespace);
     const before = this.#seen;
-    const checkpoint = message.getCheckpoint()?.getCommitPosition();
+    const { checkpoint, isCaughtUp } = message;
     const seen = sent?.position ?? (checkpoint === undefined ? undefined : toPosition(checkpoint));
     // Events beyond `to` are left to the tail, so they do not count as seen.
     if (seen !== undefined) this.#seen = maxPosition(before, seen < to ? seen : to);
     // Events up to `to` existed before the call, so a server that has caught up has sent them.
-    if (message.hasCaughtUp()) this.#seen = maxPosition(this.#seen, to);
+    if (isCaughtUp) this.#seen = maxPosition(this.#seen, to);
     if (sent === undefined || sent.position <= before || sent.position > to) return undefined;
     const event = sent.toRecorded();
     const { prefixes } = this.selection;

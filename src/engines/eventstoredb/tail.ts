@@ -195,7 +195,7 @@ class TailSubscription {
         message = this.#messages.take();
       }
       if (message === undefined) break;
-      this.#hasReceived ||= !message.hasConfirmation();
+      this.#hasReceived ||= !message.isConfirmation;
       const sent = SentEvent.in(message, this.namespace);
       if (sent?.isOfLog !== true || sent.position <= this.#position) continue;
       this.#position = sent.position;

@@ -1,13 +1,14 @@
 import { readFileSync } from 'node:fs';
 import { randomUUID } from 'node:crypto';
-import {
-  type ConnectionOptions,
-  parseConnectionString,
-} from '@eventstore/db-client/dist/Client/parseConnectionString';
 import { UnusableUrl } from '../../runtime/unavailable';
 
-/** The part before the hosts, as the client library parses it. */
-const CREDENTIALS = /^[^/]+\/\/(?:[^:]+:[^@]+@)?/;
+/** The parts of a URL: its scheme, user, servers and options. A password may contain any character but `@`. */
+const PARTS = /^esdb(\+discover)?:\/\/(?:([^:]+):([^@]+)@)?([^?]*)(?:\?(.*))?$/s;
+
+/** A server: a name or an address, IPv6 in brackets, and its port. */
+const SERVER = /^(?:\[([\da-f:.]+)\]|([\p{L}\p{N}._-]+))(?::(\d{1,5}))?$/iu;
+
+const PORT = 2113;
 
 /** The options of an `esdb://` URL. */
 const OPTIONS = new Set(
@@ -56,51 +57,74 @@ export interface Discovery {
   readonly intervalMs: number;
   /** How long a server may take to answer (ms). */
   readonly timeoutMs: number;
-  readonly preference: NonNullable<ConnectionOptions['nodePreference']>;
 }
 
 const KEEP_ALIVE_MS = 10_000;
 
+/** What `nodePreference` may be, without effect: calls go to the leader. */
+const PREFERENCES: readonly string[] = ['leader', 'follower', 'random', 'readonlyreplica'];
+
 /**
- * Validates an `esdb://` or `esdb+discover://` URL. Raises `UnusableUrl`; the client library itself would print the
- * whole URL for an unknown option.
+ * Validates an `esdb://` or `esdb+discover://` URL; the defaults are those of the clients of EventStoreDB. Raises
+ * `UnusableUrl`.
  */
 export function parseEsdbUrl(url: string): EsdbUrl {
   if (!/^esdb(?:\+discover)?:\/\//.test(url))
     throw new UnusableUrl('expected a URL that starts with esdb:// or esdb+discover://');
-  const options = optionsOf(url);
-  const verify = options.get(normalized('tlsVerifyCert'));
-  if (verify !== undefined && !/^(?:true|false)$/i.test(verify))
-    throw new UnusableUrl('tlsVerifyCert: expected true or false');
-  const verifiesCertificates = verify?.toLowerCase() !== 'false';
-  const parsed = parse(withoutOption(url, 'tlsVerifyCert'));
-  const isCluster = parsed.dnsDiscover || parsed.hosts.length > 1;
+  const [, discover, name, password, servers = '', query = ''] = PARTS.exec(url.trim()) ?? [];
+  const endpoints = servers.replace(/\/+$/, '').split(',').map(endpointOf);
+  const options = optionsOf(query);
+  const tls = options.flag('tls', true);
+  const verifiesCertificates = options.flag('tlsVerifyCert', true);
+  const isCluster = discover !== undefined || endpoints.length > 1;
   if (isCluster && !verifiesCertificates)
     throw new UnusableUrl('tlsVerifyCert=false: expected a single host without esdb+discover');
-  const { defaultCredentials, userKeyFile, userCertFile, tls = true } = parsed;
-  if ((userKeyFile === undefined) !== (userCertFile === undefined))
+  if ((options.text('userKeyFile') === undefined) !== (options.text('userCertFile') === undefined))
     throw new UnusableUrl('userCertFile and userKeyFile: expected both or none');
-  const file = (name: 'tlsCAFile' | 'userKeyFile' | 'userCertFile'): Buffer | null =>
-    tls ? contentOf(name, parsed[name]) : null;
+  if (!PREFERENCES.includes(normalized(options.text('nodePreference') ?? 'leader')))
+    throw new UnusableUrl('nodePreference: expected leader, follower, random or read_only_replica');
+  // It is for other clients.
+  options.integer('defaultDeadline', 0);
+  const file = (option: string): Buffer | null => (tls ? contentOf(option, options.text(option)) : null);
+  const keepAlive = {
+    interval: options.integer('keepAliveInterval', KEEP_ALIVE_MS),
+    timeout: options.integer('keepAliveTimeout', KEEP_ALIVE_MS),
+  };
+  const discovery = {
+    attempts: options.integer('maxDiscoverAttempts', 10),
+    intervalMs: options.integer('discoveryInterval', 100),
+    timeoutMs: options.integer('gossipTimeout', 5) * 1000,
+  };
   return {
-    // The client library asks one name only, which stands for all servers.
-    endpoints: parsed.dnsDiscover ? parsed.hosts.slice(0, 1) : parsed.hosts,
-    discovery: isCluster ? discoveryOf(parsed) : undefined,
+    // With esdb+discover, one name stands for all servers.
+    endpoints: discover === undefined ? endpoints : endpoints.slice(0, 1),
+    discovery: isCluster ? discovery : undefined,
     isPlain: !tls,
     verifiesCertificates,
-    user: defaultCredentials && { name: defaultCredentials.username, password: defaultCredentials.password },
-    connectionName: parsed.connectionName ?? randomUUID(),
-    keepAlive: {
-      interval: parsed.keepAliveInterval ?? KEEP_ALIVE_MS,
-      timeout: parsed.keepAliveTimeout ?? KEEP_ALIVE_MS,
-    },
+    user:
+      name === undefined || password === undefined
+        ? undefined
+        : { name: decoded('the user', name), password: decoded('the password', password) },
+    connectionName: options.text('connectionName') ?? randomUUID(),
+    keepAlive,
     pem: { authority: file('tlsCAFile'), key: file('userKeyFile'), certificate: file('userCertFile') },
   };
 }
 
-/** The options by normalized name, percent-decoded. */
-function optionsOf(url: string): ReadonlyMap<string, string> {
-  const query = url.replace(CREDENTIALS, '').split('?', 2)[1] ?? '';
+function endpointOf(server: string): Endpoint {
+  const [, ipv6, name = ipv6, port = PORT] = SERVER.exec(server.trim()) ?? [];
+  if (name === undefined || Number(port) > 65_535)
+    throw new UnusableUrl('expected esdb://[user:password@]host[:port][,host…][?option=value&…]');
+  return { address: name, port: Number(port) };
+}
+
+interface Options {
+  text(name: string): string | undefined;
+  flag(name: string, missing: boolean): boolean;
+  integer(name: string, missing: number): number;
+}
+
+function optionsOf(query: string): Options {
   const options = new Map<string, string>();
   for (const option of query.split('&').filter(Boolean)) {
     const [name = '', ...value] = option.split('=');
@@ -108,9 +132,22 @@ function optionsOf(url: string): ReadonlyMap<string, string> {
       throw new UnusableUrl(
         `${/^\w+$/.test(name) ? name : 'what follows the ?'} is not an option of esdb:// URLs`,
       );
-    options.set(normalized(name), decoded(name, value.join('=')));
+    options.set(normalized(name), decoded(name, value.join('=')).trim());
   }
-  return options;
+  const text = (name: string): string | undefined => options.get(normalized(name)) || undefined;
+  return {
+    text,
+    flag: (name, missing) => {
+      const value = text(name) ?? String(missing);
+      if (!/^(?:true|false)$/i.test(value)) throw new UnusableUrl(`${name}: expected true or false`);
+      return value.toLowerCase() === 'true';
+    },
+    integer: (name, missing) => {
+      const value = text(name) ?? String(missing);
+      if (!/^-?\d{1,15}$/.test(value)) throw new UnusableUrl(`${name}: expected an integer`);
+      return Number(value);
+    },
+  };
 }
 
 function decoded(name: string, value: string): string {
@@ -130,40 +167,7 @@ function contentOf(name: string, path: string | undefined): Buffer | null {
   }
 }
 
-function parse(url: string): ConnectionOptions {
-  try {
-    return parseConnectionString(url);
-  } catch {
-    throw new UnusableUrl('expected esdb://[user:password@]host[:port][,host…][?option=value&…]');
-  }
-}
-
-/** The defaults are those of the client library. */
-function discoveryOf({
-  maxDiscoverAttempts = 10,
-  discoveryInterval = 100,
-  gossipTimeout = 5,
-  nodePreference = 'leader',
-}: ConnectionOptions): Discovery {
-  return {
-    attempts: maxDiscoverAttempts,
-    intervalMs: discoveryInterval,
-    timeoutMs: gossipTimeout * 1000,
-    preference: nodePreference,
-  };
-}
-
-/** Removes an option that the client library would ignore with a warning. */
-function withoutOption(url: string, name: string): string {
-  const start = CREDENTIALS.exec(url)?.[0] ?? '';
-  const [hosts = '', query] = url.slice(start.length).split('?', 2);
-  const others = (query ?? '')
-    .split('&')
-    .filter((option) => normalized(option.split('=')[0] ?? '') !== normalized(name));
-  return `${start}${hosts}${others.join('&') === '' ? '' : `?${others.join('&')}`}`;
-}
-
-/** Option names are compared without case, hyphens and underscores, as in the client library. */
+/** Option names are compared without case, hyphens and underscores, as in the clients of EventStoreDB. */
 function normalized(name: string): string {
   return name.toLowerCase().replace(/[_-]/g, '');
 }

@@ -4,7 +4,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type ClientReadableStream } from '@grpc/grpc-js';
-import { type ReadResp } from '@eventstore/db-client/generated/streams_pb';
+import { type ReadAnswer } from '../../../src/engines/eventstoredb/protocol';
 import { Connection } from '../../../src/engines/eventstoredb/connection';
 import { Namespace } from '../../../src/engines/eventstoredb/sent-event';
 import { openEventStoreDb } from '../../../src/engines/eventstoredb/open-event-store-db';
@@ -31,7 +31,7 @@ describe('A cluster that has lost its majority (decisions X96)', () => {
   });
   afterEach(() => cluster.stop());
 
-  async function follow(connection: Connection): Promise<ClientReadableStream<ReadResp>> {
+  async function follow(connection: Connection): Promise<ClientReadableStream<ReadAnswer>> {
     const reading = await connection.read(followRequest(START, Namespace.domain.expression(undefined)));
     await once(reading, 'readable');
     return reading;

@@ -110,7 +110,7 @@ test('a connection that reads have replaced still serves the calls in progress',
   await log.append(stream, 0, [event!]);
   for (let id = ''; id !== event!.id;) {
     expect(await underWay.next()).toBe('more');
-    id = underWay.take()?.getEvent()?.getEvent()?.getId()?.getString() ?? '';
+    id = underWay.take()?.event?.id ?? '';
   }
   ending.abort();
   readers.close();

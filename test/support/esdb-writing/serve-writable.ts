@@ -21,9 +21,9 @@ export async function serveWritable(log: EventLog, options: ReplayOptions): Prom
 export function writableStreams(log: EventLog, writer: Writer, answers: Answers): IStreamsServer {
   const view = new WrittenLog(log);
   return {
-    read: (call) => answers.stream(call, answerRead(view, call, answers.closing)),
+    read: (call) => answers.stream(call, () => answerRead(view, call, answers.closing)),
     batchAppend: (call) =>
-      answers.stream(call, new BatchAppend(writer, call, answers.closing, answers.report).answer()),
+      answers.stream(call, () => new BatchAppend(writer, call, answers.closing, answers.report).answer()),
     append: (call, send) =>
       answers.single(call, send, answerAppend(writer, call.iterator({ destroyOnReturn: false }))),
     delete: (call, send) => answers.single(call, send, answerDelete(writer, call.request)),
