@@ -85,9 +85,10 @@ export const deliveries: Projection<StoredDelivery, DeliveryChange> = {
 function afterOutcome(before: StoredDelivery, outcome: Outcome): StoredDelivery {
   const { next, at, attempt, error } = outcome;
   const isManual = outcome.isManual === true;
+  const isAsked = isManual || outcome.redelivery !== undefined;
   const { redelivery: due = Infinity } = outcome;
   // What becomes of those that were asked for before the last one leaves that asked for.
-  const isLast = isManual && due >= (before.redeliveryDue ?? 0);
+  const isLast = isAsked && due >= (before.redeliveryDue ?? 0);
   const ended = attempt === undefined ? [] : [attemptOf(outcome)];
   const after = {
     ...factsOf(before),
@@ -126,8 +127,10 @@ type DeliveryFacts = Omit<StoredDelivery, 'made' | 'rendered' | 'state' | 'attem
   readonly made?: string | undefined;
 };
 
-function attemptOf({ attempt = 0, at, ms, status, error, answer, isManual }: Outcome): StoredAttempt {
-  return defined({ attempt, at, ms, status, error, answer, isManual });
+function attemptOf(outcome: Outcome): StoredAttempt {
+  const { attempt = 0, at, ms, status, error, answer, isManual, redelivery } = outcome;
+  const isAsked = isManual ?? (redelivery === undefined ? undefined : true);
+  return defined({ attempt, at, ms, status, error, answer, isManual: isAsked });
 }
 
 function fieldsOf(stored: StoredDelivery): Readonly<Record<DeliveryField, FieldValue>> {

@@ -208,6 +208,22 @@ describe('redeliveries of a period (decisions N14, N17)', () => {
     expect(await requestsOf(sample)).toEqual(idsOf(messages, 2, 3, 4, 5, 1));
   });
 
+  test('are of messages that wait for a retry if their state is named, but for those that are retried within a minute', async () => {
+    const sample = await sampleOf();
+    const messages: Due[] = [];
+    for (const [n, minutes] of [0, 0.9, 1, 60].entries()) {
+      const message = await sample.due(`m${n}`, { at: at(n + 1) });
+      const next = new Date(NOW + minutes * MINUTE).toISOString();
+      await history().outcome(message, { outcome: 'failed', next });
+      messages.push(message);
+    }
+    await settled();
+    const retrying = { ...PERIOD, state: 'retrying' };
+    expect((await sample.post('/redeliveries', retrying)).json()).toEqual({ requested: 2, remaining: 0 });
+    expect(await requestsOf(sample)).toEqual(idsOf(messages, 2, 3));
+    expect((await sample.post('/redeliveries', retrying)).json()).toEqual({ requested: 0, remaining: 0 });
+  });
+
   test('are only counted with dryRun', async () => {
     const { sample, messages } = await delivered();
     const dry = { ...PERIOD, state: 'delivered', dryRun: true };

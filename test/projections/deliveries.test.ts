@@ -162,6 +162,20 @@ test('of two redeliveries, the second is asked for until it is attempted itself 
   expect(await delivery(message)).not.toHaveProperty('redelivery');
 });
 
+test('a retry ends the redelivery that was asked for meanwhile, and counts in the schedule (decisions N17)', async () => {
+  const message = await history.due('a', { at: at(0) });
+  await history.outcome(message, { outcome: 'failed', attempt: 1, next: at(6) });
+  const asked = await history.redeliver(message, at(5));
+  await history.outcome(message, { outcome: 'failed', attempt: 2, next: at(7), redelivery: asked });
+  await project();
+  expect(await delivery(message)).toMatchObject({
+    ...{ state: 'retrying', next: at(7), attempted: 2, redelivered: at(5) },
+    attempts: [{ attempt: 1 }, { attempt: 2, isManual: true }],
+  });
+  expect(await delivery(message)).not.toHaveProperty('redelivery');
+  expect((await delivery(message))?.['attempts']).not.toHaveProperty('[0].isManual');
+});
+
 test('a redelivery has the last cancellation before it, until it is attempted (decisions N17)', async () => {
   const message = await history.due('a', { at: at(0) });
   const { id, receiver, subscriptionId, organisationId, revision } = message;

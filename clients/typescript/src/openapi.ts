@@ -17,7 +17,7 @@ export interface paths {
         readonly put?: never;
         /**
          * Create, update or replace products
-         * @description Products with a known sourceProductId are updated, others are created; with mode=replace, products that are not posted are removed. Refused products are listed, the others are stored. A body has at most the size that the operator has set, 1 GB by default, and any number of products of at most 256 KiB each; a larger product is refused, a larger body is refused as a whole. CSV has a header that names the columns: those of a download, those of a Google Merchant feed, or others by the key map; it is UTF-8, separated by commas, semicolons or tabs. Google Merchant feeds may also be XML (RSS or Atom). A body may be compressed (gzip).
+         * @description Products with a known sourceProductId are updated, others are created; with mode=replace, products that are not posted are removed. Refused products are listed, the others are stored. A body has at most the size that the operator has set, 1 GB by default, and any number of products of at most 256 KiB each; a larger product is refused, a larger body is refused as a whole. CSV has a header that names the columns: those of a download, those of a Google Merchant feed, or others by the key map; it is separated by commas, semicolons or tabs. Google Merchant feeds may also be XML (RSS or Atom). Rows and XML are in UTF-8, or in the encoding that they declare. A body may be compressed (gzip).
          *
          *     For tokens of advertisers, system PRODUCTS.
          */
@@ -889,7 +889,7 @@ export interface paths {
         readonly put?: never;
         /**
          * Send a message again
-         * @description With the same id and bytes: one attempt, in addition to the schedule, at once even if the receiver rests: nextAttempt, absent if the receiver is disabled. Until it is attempted, further requests ask for nothing new; redeliveryRequested is the time of the first one.
+         * @description With the same id and bytes: one attempt, in addition to the schedule, at once even if the receiver rests: nextAttempt, absent if the receiver is disabled. If it succeeds there is no retry. Until it is attempted, further requests ask for nothing new; redeliveryRequested is the time of the first one.
          *
          *     For tokens of advertisers and publishers, system CONVERSIONS.
          */
@@ -911,7 +911,7 @@ export interface paths {
         readonly put?: never;
         /**
          * Send all dead letters, or other messages, of a period again
-         * @description At most 10,000 at a time, oldest first, without those that are asked for already; the answer has how many are left, and a cursor for these. With dryRun nothing is sent.
+         * @description At most 10,000 at a time, oldest first, without those that are asked for already, and without those that are retried within a minute; the answer has how many are left, and a cursor for these. With dryRun nothing is sent.
          *
          *     For tokens of advertisers and publishers, system CONVERSIONS.
          */
@@ -1203,7 +1203,7 @@ export interface paths {
         readonly put?: never;
         /**
          * Send a message again
-         * @description With the same id and bytes: one attempt, in addition to the schedule, at once even if the receiver rests: nextAttempt, absent if the receiver is disabled. Until it is attempted, further requests ask for nothing new; redeliveryRequested is the time of the first one.
+         * @description With the same id and bytes: one attempt, in addition to the schedule, at once even if the receiver rests: nextAttempt, absent if the receiver is disabled. If it succeeds there is no retry. Until it is attempted, further requests ask for nothing new; redeliveryRequested is the time of the first one.
          *
          *     For tokens of advertisers and publishers, system CLAIMS.
          */
@@ -1225,7 +1225,7 @@ export interface paths {
         readonly put?: never;
         /**
          * Send all dead letters, or other messages, of a period again
-         * @description At most 10,000 at a time, oldest first, without those that are asked for already; the answer has how many are left, and a cursor for these. With dryRun nothing is sent.
+         * @description At most 10,000 at a time, oldest first, without those that are asked for already, and without those that are retried within a minute; the answer has how many are left, and a cursor for these. With dryRun nothing is sent.
          *
          *     For tokens of advertisers and publishers, system CLAIMS.
          */
@@ -1517,7 +1517,7 @@ export interface paths {
         readonly put?: never;
         /**
          * Send a message again
-         * @description With the same id and bytes: one attempt, in addition to the schedule, at once even if the receiver rests: nextAttempt, absent if the receiver is disabled. Until it is attempted, further requests ask for nothing new; redeliveryRequested is the time of the first one.
+         * @description With the same id and bytes: one attempt, in addition to the schedule, at once even if the receiver rests: nextAttempt, absent if the receiver is disabled. If it succeeds there is no retry. Until it is attempted, further requests ask for nothing new; redeliveryRequested is the time of the first one.
          *
          *     For tokens of advertisers and publishers, system VOUCHERS.
          */
@@ -1539,7 +1539,7 @@ export interface paths {
         readonly put?: never;
         /**
          * Send all dead letters, or other messages, of a period again
-         * @description At most 10,000 at a time, oldest first, without those that are asked for already; the answer has how many are left, and a cursor for these. With dryRun nothing is sent.
+         * @description At most 10,000 at a time, oldest first, without those that are asked for already, and without those that are retried within a minute; the answer has how many are left, and a cursor for these. With dryRun nothing is sent.
          *
          *     For tokens of advertisers and publishers, system VOUCHERS.
          */
@@ -1831,7 +1831,7 @@ export interface paths {
         readonly put?: never;
         /**
          * Send a message again
-         * @description With the same id and bytes: one attempt, in addition to the schedule, at once even if the receiver rests: nextAttempt, absent if the receiver is disabled. Until it is attempted, further requests ask for nothing new; redeliveryRequested is the time of the first one.
+         * @description With the same id and bytes: one attempt, in addition to the schedule, at once even if the receiver rests: nextAttempt, absent if the receiver is disabled. If it succeeds there is no retry. Until it is attempted, further requests ask for nothing new; redeliveryRequested is the time of the first one.
          *
          *     For tokens of advertisers and publishers, system PRODUCTS.
          */
@@ -1853,7 +1853,7 @@ export interface paths {
         readonly put?: never;
         /**
          * Send all dead letters, or other messages, of a period again
-         * @description At most 10,000 at a time, oldest first, without those that are asked for already; the answer has how many are left, and a cursor for these. With dryRun nothing is sent.
+         * @description At most 10,000 at a time, oldest first, without those that are asked for already, and without those that are retried within a minute; the answer has how many are left, and a cursor for these. With dryRun nothing is sent.
          *
          *     For tokens of advertisers and publishers, system PRODUCTS.
          */
@@ -2611,6 +2611,8 @@ export interface components {
             readonly format?: string;
             /** @description Columns of CSV that are read as if they had other names */
             readonly map?: string;
+            /** @description Encoding of the file, if it was named */
+            readonly charset?: string;
             /**
              * @description `new`: not fetched yet. `failing`: the last fetch failed, products stay as they are. `held`: the last file would have removed more than half of the feed
              * @enum {string}
@@ -2667,6 +2669,8 @@ export interface components {
             readonly format?: "json" | "xml" | "csv" | "tsv";
             /** @description Reads columns of CSV as if they had other names: name:title,price:Preis */
             readonly map?: string;
+            /** @description Encoding of the file, if what is said of it is wrong */
+            readonly charset?: string;
         };
         readonly Voucher: {
             /**
@@ -4054,10 +4058,10 @@ export interface components {
              */
             readonly maxTime: string;
             /**
-             * @description Only messages that were given up; or delivered, or cancelled
+             * @description Only messages that were given up; or delivered, or cancelled, or that wait for a retry
              * @enum {string}
              */
-            readonly state?: "dead" | "delivered" | "cancelled";
+            readonly state?: "dead" | "delivered" | "cancelled" | "retrying";
             /** @description Only of this receiver */
             readonly receiverId?: string;
             /** @description Only counts the messages */
@@ -10663,6 +10667,8 @@ export interface operations {
                     readonly ean?: string | null;
                     /** @description Page of the product, without tracking */
                     readonly productUrl?: string | null;
+                    /** @description Link by which the publisher earns, as searches have it; for publishers only */
+                    readonly trackingUrl?: string | null;
                     /** @description Image of the product */
                     readonly imageUrl?: string | null;
                     /**

@@ -267,25 +267,20 @@ export class Dispatcher {
 
   /** Undefined: it was no attempt. */
   private async outcome(partition: OwnedPartition, started: Started): Promise<Outcome | undefined> {
-    const { message, receiver, permission, redelivery } = started;
+    const { kind, message, receiver, permission, redelivery, revision } = started;
     const wall = this.parts.clock.wall();
     const { id, sequence, request, subscriptionId, isTest } = message;
     if (partition.isOver(started)) return undefined;
     // What has not been read yet may cancel it.
-    if (redelivery !== undefined && !partition.isLive) return undefined;
+    if (kind === 'redelivery' && !partition.isLive) return undefined;
     // A redelivery leaves the message as it is: its schedule, if it has one, is cancelled by itself.
     if (permission !== 'send')
-      return redelivery === undefined
-        ? cancelledOutcome(started, permission, wall)
-        : outcomeWithout(started, 'failed', wall);
-    if (message.awaitsRate !== undefined && redelivery === undefined) return withoutRate(started, wall);
+      return kind === 'redelivery'
+        ? outcomeWithout(started, 'failed', wall)
+        : cancelledOutcome(started, permission, wall);
+    if (message.awaitsRate !== undefined && kind !== 'redelivery') return withoutRate(started, wall);
     if (request === undefined)
-      return outcomeWithout(
-        started,
-        redelivery === undefined ? 'dead' : 'failed',
-        wall,
-        whyUnsendable(message),
-      );
+      return outcomeWithout(started, kind === 'redelivery' ? 'failed' : 'dead', wall, whyUnsendable(message));
     const attempt: Attempt = {
       id,
       sequence,
@@ -305,7 +300,11 @@ export class Dispatcher {
     }
     const classified = this.faults.classify(result, partition.signal.aborted);
     ATTEMPT_SECONDS.observe(classified.ms / 1000, { end: classified.end });
-    return classified.end === 'aborted' ? undefined : outcomeOf(started, receiver.state, classified);
+    if (classified.end === 'aborted') return undefined;
+    // What was asked for meanwhile is done.
+    const isAccepted = classified.end === 'success';
+    const ends = redelivery ?? (isAccepted ? receiver.lane.askedFor(revision) : undefined);
+    return outcomeOf({ ...started, redelivery: ends }, receiver.state, classified);
   }
 
   /** An outcome is durable. */

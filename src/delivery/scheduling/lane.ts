@@ -6,7 +6,7 @@ export interface Sendable {
   readonly kind: 'first' | 'retry' | 'redelivery';
   readonly revision: number;
   readonly message: Message;
-  /** The revision of its `RedeliveryDue`. */
+  /** The revision of the `RedeliveryDue` that its attempt ends: of a retry too, if the message is asked for meanwhile. */
   readonly redelivery?: number | undefined;
 }
 
@@ -34,6 +34,12 @@ export class Lane {
   /** Messages that await a rate, by `SchedulerParts.ratesFor` when they were found to. */
   private readonly withoutRate = new Map<string, number[]>();
   private readonly redeliveries = new Fifo<number>();
+  /** Those by message: a retry of one that is due takes the first of them along. */
+  private readonly asked = new Map<number, number[]>();
+  /** Redeliveries that retries which are being sent have taken along, and whether they have left the queue. */
+  private readonly taken = new Map<number, boolean>();
+  /** Messages whose redeliveries are being sent, and whether their retries wait for the end of that. */
+  private readonly sentAgain = new Map<number, boolean>();
   /** Tests, which are sent before anything else. */
   private readonly tests = new Fifo<number>();
   /** Those of them that have been started. */
@@ -48,7 +54,7 @@ export class Lane {
     private readonly state: ReceiverState,
     private readonly peek: (revision: number, isRedelivery: boolean) => Message | undefined,
   ) {
-    for (const redelivery of state.redeliveries.keys()) this.redeliveries.add(redelivery);
+    for (const redelivery of state.redeliveries.keys()) this.redeliver(redelivery);
     for (const [revision, { subject, attempt }] of state.retries) {
       if (subject !== undefined) this.busy.set(subject, revision);
       if (attempt === 0) this.awaitRate(revision, '');
@@ -78,6 +84,16 @@ export class Lane {
 
   redeliver(redelivery: number): void {
     this.redeliveries.add(redelivery);
+    const revision = this.state.redeliveries.get(redelivery);
+    if (revision === undefined) return;
+    this.asked.set(revision, [...(this.asked.get(revision) ?? []), redelivery]);
+  }
+
+  /** The first redelivery of a message that is to be made; undefined if there is none. */
+  askedFor(revision: number): number | undefined {
+    const left = this.asked.get(revision)?.find((redelivery) => this.state.redeliveries.has(redelivery));
+    if (left === undefined) this.asked.delete(revision);
+    return left;
   }
 
   /** A message of the queue is a test. */
@@ -104,7 +120,7 @@ export class Lane {
   }
 
   /** What `choose` has returned is being sent. */
-  start({ kind, revision, message }: Sendable): void {
+  start({ kind, revision, message, redelivery }: Sendable): void {
     this.isRedeliveryNext = false;
     if (kind === 'first') {
       this.turns += 1;
@@ -117,6 +133,8 @@ export class Lane {
       return;
     }
     this.turns = 0;
+    if (kind === 'redelivery') this.sentAgain.set(revision, this.sentAgain.get(revision) ?? false);
+    else if (redelivery !== undefined) this.taken.set(redelivery, false);
     (kind === 'retry' ? this.retries : this.redeliveries).take();
   }
 
@@ -129,15 +147,22 @@ export class Lane {
     outcome: OutcomeKind | undefined,
     ratesFor?: string,
   ): void {
+    if (kind === 'redelivery') {
+      if (this.sentAgain.get(revision) === true) this.retries.add(revision);
+      this.sentAgain.delete(revision);
+    } else if (redelivery !== undefined) {
+      if (this.taken.get(redelivery) === true) this.redeliveries.add(redelivery);
+      this.taken.delete(redelivery);
+    }
     if (outcome === undefined) {
       if (kind === 'first') this.makeReady(revision);
-      else if (redelivery === undefined) this.retries.add(revision);
-      else this.redeliveries.add(redelivery);
+      else if (kind === 'retry') this.retries.add(revision);
+      else if (redelivery !== undefined) this.redeliveries.add(redelivery);
       return;
     }
     this.startedTests.delete(revision);
     if (kind === 'retry') this.dueRetries.delete(revision);
-    if (ratesFor !== undefined && redelivery === undefined && outcome === 'failed')
+    if (ratesFor !== undefined && kind !== 'redelivery' && outcome === 'failed')
       this.awaitRate(revision, ratesFor);
     const isAwaited = this.busy.get(message.subject) === revision;
     const isEnd = outcome !== 'failed' || (kind === 'first' && message.strictOrder !== true);
@@ -190,9 +215,12 @@ export class Lane {
 
   private nextRetry(): Choice {
     for (let revision = this.retries.first; revision !== undefined; revision = this.retries.first) {
-      if (this.state.retries.has(revision)) return this.loaded(revision, 'retry');
+      const isSentAgain = this.sentAgain.has(revision);
+      if (this.state.retries.has(revision) && !isSentAgain)
+        return this.loaded(revision, 'retry', this.askedFor(revision));
       this.retries.take();
-      this.dueRetries.delete(revision);
+      if (isSentAgain) this.sentAgain.set(revision, true);
+      else this.dueRetries.delete(revision);
     }
     return undefined;
   }
@@ -202,18 +230,22 @@ export class Lane {
     const { redeliveries } = this;
     for (let redelivery = redeliveries.first; redelivery !== undefined; redelivery = redeliveries.first) {
       const revision = this.state.redeliveries.get(redelivery);
-      if (revision !== undefined) return this.loaded(revision, 'redelivery', redelivery);
+      const isTaken = this.taken.has(redelivery);
+      if (revision !== undefined && !isTaken) return this.loaded(revision, 'redelivery', redelivery);
       redeliveries.take();
+      if (isTaken) this.taken.set(redelivery, true);
     }
+    if (this.taken.size === 0) this.asked.clear();
     return undefined;
   }
 
   private loaded(revision: number, kind: Sendable['kind'], redelivery?: number): Choice {
-    const isRedelivery = redelivery !== undefined;
+    const isRedelivery = kind === 'redelivery';
     const message = this.peek(revision, isRedelivery);
-    return message === undefined
-      ? { toLoad: revision, isRedelivery }
-      : { kind, revision, message, redelivery };
+    if (message === undefined) return { toLoad: revision, isRedelivery };
+    // A retry that cannot be sent, such as for lack of a rate, leaves what was asked for.
+    const isSent = isRedelivery || message.request !== undefined;
+    return { kind, revision, message, redelivery: isSent ? redelivery : undefined };
   }
 
   private awaitRate(revision: number, ratesFor: string): void {

@@ -5,6 +5,7 @@ import {
   whyUnsendable,
 } from '../../domain/deliveries/delivery-events';
 import { type DisabledReason } from '../../domain/subscriptions/subscription';
+import { defined } from '../../kernel/without';
 import { type Clock } from '../../runtime/clock';
 import { RepeatedFailures } from '../../runtime/failure-report';
 import { type AttemptResult, NO_NETWORK, UNREACHABLE } from '../sending/attempt';
@@ -23,14 +24,14 @@ export function outcomeOf(
   state: ReceiverState,
   result: AttemptResult,
 ): Outcome {
-  const { message, redelivery, revision } = sendable;
+  const { kind, message, redelivery, revision } = sendable;
   const { id, receiver, subscriptionId, organisationId } = message;
   const { at, ms, status, error, answer, end } = result;
   const attempt = attemptNumber(sendable, state);
   const { outcome, next, subject } =
-    redelivery === undefined
-      ? resultOf(message, attempt, result)
-      : redeliveredOf(end === 'success', state.retries.get(revision)?.next);
+    kind === 'redelivery'
+      ? redeliveredOf(end === 'success', state.retries.get(revision)?.next)
+      : resultOf(message, attempt, result);
   // Without spreading objects, which costs more than all else here.
   return {
     id,
@@ -38,7 +39,7 @@ export function outcomeOf(
     subscriptionId,
     organisationId,
     revision,
-    isManual: redelivery === undefined ? undefined : true,
+    isManual: kind === 'redelivery' ? true : undefined,
     redelivery,
     outcome,
     next,
@@ -169,10 +170,13 @@ function redeliveredOf(isSuccess: boolean, next: number | undefined): Decided {
   return { outcome: 'failed', ...(next === undefined ? {} : { next: new Date(next).toISOString() }) };
 }
 
-function whatOf({ message, revision, redelivery }: Sendable) {
+function whatOf({ kind, message, revision, redelivery }: Sendable) {
   const { id, receiver, subscriptionId, organisationId } = message;
   const what = { id, receiver, subscriptionId, organisationId, revision };
-  return redelivery === undefined ? what : { ...what, isManual: true as const, redelivery };
+  return {
+    ...what,
+    ...defined({ isManual: kind === 'redelivery' ? (true as const) : undefined, redelivery }),
+  };
 }
 
 /** While another receiver was reached within this time (ms), the network is there. */

@@ -80,15 +80,15 @@ export class OwnedPartition {
    * Whether the message of a scheduled attempt that has failed was delivered meanwhile, since somebody had asked for
    * it.
    */
-  isDelivered({ revision, receiver, redelivery, outcome }: Outcome): boolean {
-    if (redelivery !== undefined || outcome === 'delivered' || outcome === 'cancelled') return false;
+  isDelivered({ revision, receiver, isManual, outcome }: Outcome): boolean {
+    if (isManual === true || outcome === 'delivered' || outcome === 'cancelled') return false;
     if (this.delivered.has(revision)) return true;
     return !this.state.receiver(receiver).isOpen(revision, this.state.matchedUpTo);
   }
 
   /** Whether a message must not be started, although the state, in which is what is durable, still has it. */
-  isOver({ revision, redelivery }: Pick<Started, 'revision' | 'redelivery'>): boolean {
-    return this.expiring.has(revision) || (redelivery === undefined && this.delivered.has(revision));
+  isOver({ revision, kind }: Pick<Started, 'revision' | 'kind'>): boolean {
+    return this.expiring.has(revision) || (kind !== 'redelivery' && this.delivered.has(revision));
   }
 
   /** The outcome of a message that was started is being appended. */
@@ -137,8 +137,8 @@ export class OwnedPartition {
   }
 }
 
-function isDeliveredManually({ redelivery, outcome }: Outcome): boolean {
-  return redelivery !== undefined && outcome === 'delivered';
+function isDeliveredManually({ isManual, outcome }: Outcome): boolean {
+  return isManual === true && outcome === 'delivered';
 }
 
 export interface WriterCallbacks {

@@ -39,10 +39,10 @@ export class ReceiverState {
 
   /** `matchedUpTo`: up to where `matched` has been taken in. */
   settle(outcome: Outcome, matchedUpTo: number): void {
-    const { revision, redelivery } = outcome;
+    const { revision, redelivery, isManual } = outcome;
     this.health = afterOutcome(this.health, outcome);
     if (redelivery !== undefined) this.settleRedelivery(redelivery, matchedUpTo);
-    if (redelivery !== undefined && outcome.outcome === 'failed') return;
+    if (isManual === true && outcome.outcome === 'failed') return;
     const isQueued = this.queue.delete(revision);
     const isRetried = this.retries.delete(revision);
     const isUnread = !isQueued && !isRetried && this.isUnread(revision, matchedUpTo);

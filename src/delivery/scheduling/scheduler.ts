@@ -230,7 +230,7 @@ export class Scheduler {
     this.slots.leave(started, now, ended?.ms);
     receiver.lane.end(started, outcome, started.ratesFor);
     const retry = receiver.state.retries.get(revision);
-    if (outcome === 'failed' && started.redelivery === undefined && retry !== undefined)
+    if (outcome === 'failed' && started.kind !== 'redelivery' && retry !== undefined)
       this.plan(receiver, revision, retry.next, now);
     if (pauseMs > 0) receiver.pausedUntil = now + pauseMs;
     this.wake(receiver);

@@ -151,9 +151,9 @@ export interface Outcome extends OfReceiver {
   /** The first KiB of the answer's body. */
   readonly answer?: string | undefined;
   readonly next?: string | undefined;
-  /** The attempt was asked for (`RedeliveryDue`): the schedule is as before. */
+  /** The attempt was asked for (`RedeliveryDue`), and is not one of the schedule, which is as before. */
   readonly isManual?: true | undefined;
-  /** The revision of this `RedeliveryDue`. */
+  /** The revision of the `RedeliveryDue` that it ends; an attempt of the schedule may end one too. */
   readonly redelivery?: number | undefined;
   /** `Message.rendered` of what was sent. */
   readonly rendered?: Position | undefined;

@@ -71,9 +71,21 @@ function refused(because: RedeliveryRefusal, reason: string): RedeliveryDecision
   return { is: 'refused', because, reason };
 }
 
-/** Whether a message is among those of a period that are sent again, without those that are asked for already. */
-export function isRedeliveredInBulk({ attempts, state, renderable, isTest }: ListedDelivery): boolean {
-  return isTest !== true && (attempts.length > 0 || state === 'cancelled' || renderable === true);
+/** A message that is due within this time is not asked for with others of its period (ms). */
+const SOON_MS = 60_000;
+
+/**
+ * Whether a message is among those of a period that are sent again, without those that are asked for already. One that
+ * is due soon anyway is not: it may be delivered before the request is read. `now` is in epoch ms; undefined: its
+ * receiver rests.
+ */
+export function isRedeliveredInBulk(
+  { attempts, state, renderable, isTest, next }: ListedDelivery,
+  now: number | undefined,
+): boolean {
+  const isSoon = next !== undefined && now !== undefined && Date.parse(next) < now + SOON_MS;
+  if (isTest === true || (state === 'retrying' && isSoon)) return false;
+  return attempts.length > 0 || state === 'cancelled' || renderable === true;
 }
 
 /**

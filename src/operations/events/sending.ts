@@ -274,8 +274,10 @@ export const SENDING: Readonly<Record<string, DescribedEvent>> = {
         isProbe: mark('It was attempted at the end of the receiver’s rest'),
         answer: text('The first KiB of the answer'),
         next: time('When it is tried again'),
-        isManual: mark('The attempt was asked for'),
-        redelivery: int('Revision of its `RedeliveryDue`'),
+        isManual: mark('The attempt was asked for, and is not of the schedule'),
+        redelivery: int(
+          'Revision of the `RedeliveryDue` that it ends; an attempt of the schedule may end one too',
+        ),
         rendered: position('`rendered` of what was sent'),
         deadLetter: z.strictObject(deadLetter).describe('Of a message that is not tried again'),
       }),

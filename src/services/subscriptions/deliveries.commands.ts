@@ -156,12 +156,12 @@ export class RedeliveryCommands {
       receiverId === undefined ? [...receiversOf(id, asked.known.state.content).keys()] : [receiverId];
     const criteria = { subscriptionId: [id], receiver, states: [{ state }], at };
     const page = { most: MOST, start: cursors.read(keysOf(period)) ?? null };
-    return await oldestDeliveries(
-      this.store,
-      criteria,
-      page,
-      (listed) => isRedeliveredInBulk(listed) && pendingIn(asked, listed) === undefined,
-    );
+    const resting = await this.queries.resting(receiver);
+    const now = Date.parse(this.subscriptions.now());
+    const isWanted = (listed: ListedDelivery): boolean =>
+      isRedeliveredInBulk(listed, resting.has(listed.receiver) ? undefined : now) &&
+      pendingIn(asked, listed) === undefined;
+    return await oldestDeliveries(this.store, criteria, page, isWanted);
   }
 
   /** `since`: epoch ms; `known`: the subscription, if it was loaded. Raises CON_200 and CON_210. */

@@ -93,7 +93,7 @@ export function deliveryApi(topic: SubscriptionTopic) {
       summary: 'Send a message again',
       description:
         'With the same id and bytes: one attempt, in addition to the schedule, at once even if the receiver rests: ' +
-        'nextAttempt, absent if the receiver is disabled. Until it is attempted, further requests ask for nothing ' +
+        'nextAttempt, absent if the receiver is disabled. If it succeeds there is no retry. Until it is attempted, further requests ask for nothing ' +
         'new; redeliveryRequested is the time of the first one.',
       path: MESSAGE,
       answer: details,
@@ -104,8 +104,8 @@ export function deliveryApi(topic: SubscriptionTopic) {
       sends: IGNORED_FIELDS,
       summary: 'Send all dead letters, or other messages, of a period again',
       description:
-        'At most 10,000 at a time, oldest first, without those that are asked for already; the answer has how many ' +
-        'are left, and a cursor for these. With dryRun nothing is sent.',
+        'At most 10,000 at a time, oldest first, without those that are asked for already, and without those that are ' +
+        'retried within a minute; the answer has how many are left, and a cursor for these. With dryRun nothing is sent.',
       path: SUBSCRIPTION_ID,
       body: { name: 'PostedRedeliveries', kind: postedRedeliveries },
       answer: shape('Redeliveries', redeliveries, 'redeliveries'),

@@ -266,9 +266,9 @@ export const postedRedeliveries = record(
       example: '2026-11-30T00:00:00Z',
     },
     state: {
-      kind: wordOf('dead', 'delivered', 'cancelled'),
+      kind: wordOf('dead', 'delivered', 'cancelled', 'retrying'),
       otherwise: 'dead',
-      description: 'Only messages that were given up; or delivered, or cancelled',
+      description: 'Only messages that were given up; or delivered, or cancelled, or that wait for a retry',
     },
     receiverId: { kind: text(), description: 'Only of this receiver' },
     dryRun: { kind: boolean(), otherwise: false, description: 'Only counts the messages' },

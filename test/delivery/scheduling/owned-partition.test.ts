@@ -49,9 +49,10 @@ describe('A partition', () => {
     const { partition, started } = busyPartition();
     const outcome = { receiver: 'r', revision: 7 } as Outcome;
     const failed: Outcome = { ...outcome, outcome: 'failed', attempt: 1 };
-    const delivered: Outcome = { ...outcome, outcome: 'delivered', redelivery: 9 };
+    const delivered: Outcome = { ...outcome, outcome: 'delivered', redelivery: 9, isManual: true };
     for (const one of [failed, delivered]) partition.appending(one, started);
-    const isOver = () => [undefined, 9].map((redelivery) => partition.isOver({ revision: 7, redelivery }));
+    const kinds = ['retry', 'redelivery'] as const;
+    const isOver = () => kinds.map((kind) => partition.isOver({ revision: 7, kind }));
     expect(isOver()).toEqual([true, false]);
     partition.appended(failed);
     expect(isOver()).toEqual([true, false]);

@@ -292,6 +292,31 @@ describe('The scheduler', () => {
     expect(world.state.receiver('r1').retries.get(0)?.attempt).toBe(1);
   });
 
+  it('sends what is retried and asked for at the same time once each (decisions N17)', () => {
+    const [messages, delay] = [300, DELAYS[0]!];
+    let isUp = false;
+    const world = new World({ answer: () => (isUp ? SUCCESS : { end: 'failure', ms: 400 }) });
+    // Few enough at a time that no receiver rests.
+    const receiverOf = (message: number): string => `r${message % 100}`;
+    for (let message = 0; message < messages; message += 1) world.due(receiverOf(message), `t${message}`);
+    world.run(2_000);
+    const before = world.sent.length;
+    expect(before).toBe(messages);
+    isUp = true;
+    world.run(0.9 * delay);
+    for (let message = 0; message < messages; message += 1)
+      if (world.state.receiver(receiverOf(message)).retries.has(message))
+        world.redeliver(receiverOf(message), messages + message, message);
+    world.run();
+    const again = world.sent.slice(before);
+    expect(again.map(({ revision }) => revision).sort((a, b) => a - b)).toEqual(
+      Array.from({ length: messages }, (_, message) => message),
+    );
+    expect(new Set(again.map(({ kind }) => kind))).toContain('retry');
+    for (const { retries, redeliveries } of world.state.receivers.values())
+      expect([retries.size, redeliveries.size]).toEqual([0, 0]);
+  });
+
   it.each([
     ['back by 12 hours', -12 * HOUR],
     ['ahead by 8 hours', 8 * HOUR],

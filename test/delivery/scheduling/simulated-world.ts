@@ -170,7 +170,9 @@ export class World {
     this.after(answer.ms, () => {
       sent.ended = this.now;
       const at = this.wall - answer.ms;
-      if (answer.end !== 'aborted') sent.outcome = outcomeOf(started, receiver.state, { ...answer, at });
+      const asked = answer.end === 'success' ? receiver.lane.askedFor(revision) : undefined;
+      const ended = { ...started, redelivery: started.redelivery ?? asked };
+      if (answer.end !== 'aborted') sent.outcome = outcomeOf(ended, receiver.state, { ...answer, at });
       const { outcome } = sent;
       this.after(latencyMs, () => this.end(started, outcome));
     });

@@ -132,8 +132,16 @@ it.each<[string, Partial<ListedDelivery>, boolean]>([
   ['those that can be rendered now', { renderable: true, attempts: [] }, true],
   ['no others without an attempt', { attempts: [] }, false],
   ['no tests', { isTest: true }, false],
+  ['those that are retried later', { state: 'retrying', next: '2026-03-01T12:01:00.000Z' }, true],
+  ['none that is retried within a minute', { state: 'retrying', next: '2026-03-01T12:00:59.999Z' }, false],
 ])('of a period %s are sent again (decisions N17)', (_, changes, isWanted) => {
-  expect(isRedeliveredInBulk({ ...LISTED, ...changes })).toBe(isWanted);
+  const now = Date.parse('2026-03-01T12:00:00.000Z');
+  expect(isRedeliveredInBulk({ ...LISTED, ...changes }, now)).toBe(isWanted);
+});
+
+it('of a period those are sent again, to a receiver that rests, that would be retried soon (decisions N17)', () => {
+  const due: ListedDelivery = { ...LISTED, state: 'retrying', next: '2026-03-01T12:00:00.000Z' };
+  expect(isRedeliveredInBulk(due, undefined)).toBe(true);
 });
 
 describe('a redelivery is listed as requested (decisions N17)', () => {

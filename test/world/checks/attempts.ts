@@ -117,10 +117,10 @@ const numbered: Check = {
     const redelivered = new Set<string>();
     for (const { type, data, stream } of deliveriesOf(world)) {
       if (type !== 'MessageAttempted') continue;
-      const { id, outcome, attempt, redelivery } = data;
+      const { id, outcome, attempt, isManual } = data;
       // What was in flight when somebody else's attempt has succeeded counts nothing.
-      if (redelivery !== undefined && outcome === 'delivered') redelivered.add(id);
-      if (redelivery !== undefined || redelivered.has(id)) continue;
+      if (isManual === true && outcome === 'delivered') redelivered.add(id);
+      if (isManual === true || redelivered.has(id)) continue;
       const before = last.get(id) ?? { attempt: 0, isOver: false };
       require(!before.isOver, () => `${id} is ${outcome} in ${stream}, though it was over before`);
       require(attempt === undefined || attempt === before.attempt + 1, () =>

@@ -281,7 +281,10 @@ const again: Check = {
     'A message that somebody has asked for again is sent again, unless the request was cancelled or its receiver removed (N17).',
   left: (world) => {
     const sent = new Map<string, number>();
-    for (const { id, isManual, started } of world.receivers.all) if (isManual) sent.set(id, started);
+    // What is accepted meanwhile need not be sent again.
+    for (const { id, isManual, isAccepted, started, ended = started } of world.receivers.all)
+      if (isManual || isAccepted)
+        sent.set(id, Math.max(sent.get(id) ?? -1, isManual ? started : -1, isAccepted ? ended : -1));
     const left = [...expectedOf(world).values()].find(
       ({ id, pending, isCancellable }) => !isCancellable && (pending ?? -1) > (sent.get(id) ?? -1),
     );
