@@ -95,7 +95,9 @@ export async function start(
       const readable = untilReadable({ store: engines.store, projector, show, signal: ending.signal });
       // Awaited below; until then a failure must not count as unhandled.
       readable.catch(() => undefined);
-      const automations = roles.includes('automation') ? startAutomations(engines, report) : undefined;
+      const automations = roles.includes('automation')
+        ? startAutomations(engines, config, report)
+        : undefined;
       if (automations !== undefined) opened.push(() => automations.stop());
       await automations?.start();
       const notifier = roles.includes('notifier') ? await notifierOver(engines, config, report) : undefined;

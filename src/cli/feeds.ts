@@ -11,6 +11,7 @@ import { CommandError, UsageError } from '../operations/command-error';
 import { type SentFeed, type SentFormat } from '../operations/send-feed';
 import { type ListedSource } from '../services/products/sources';
 import { secretValue } from '../settings/settings';
+import { encodingNamed } from '../wire/bytes';
 import { withTools } from './categories';
 import {
   type CliParts,
@@ -112,6 +113,7 @@ interface SourceFlags {
   readonly every: string;
   readonly format?: string;
   readonly map?: readonly string[];
+  readonly charset?: string;
 }
 
 const FEED = ['<feed>', 'feed id', integerFrom(1)] as const;
@@ -119,6 +121,12 @@ const MAP = [
   '--map <name=column...>',
   'Read columns of CSV as if they had other names: name=title,price=Preis.',
   addedMappings,
+] as const;
+const CHARSET = [
+  '--charset <name>',
+  'Encoding of rows or XML, such as windows-1252; by default that of its byte order mark, its XML declaration or its ' +
+    'server, or UTF-8.',
+  encodingFrom,
 ] as const;
 
 function addSources(feeds: Command, parts: CliParts): void {
@@ -133,14 +141,15 @@ function addSources(feeds: Command, parts: CliParts): void {
     .requiredOption('--every <time>', 'From one fetch to the next, from 15m to 7d: 30m, 6h, 1d.')
     .option('--format <format>', 'Format of the file; by default it is recognised.')
     .option(...MAP)
-    .action(async (feedId: number, { url, every, format, map }: SourceFlags, command: Command) => {
+    .option(...CHARSET)
+    .action(async (feedId: number, { url, every, format, map, charset }: SourceFlags, command: Command) => {
       const { addressProblem } = await import('../delivery/sending/addresses.js');
       const { allowedBy } = await import('../operations/installation.js');
       const { changeSource, settingIn } = await import('../services/products/sources.js');
       const allowed = allowedBy(await configOf(command, parts));
       await withDirectory(command, parts, async ({ log }, directory) => {
         requireFeed(directory, feedId);
-        const posted = defined({ feedId, url, every, format, map: map?.join(',') });
+        const posted = defined({ feedId, url, every, format, map: map?.join(','), charset });
         const set = settingOr(() =>
           settingIn(posted, { unusable: productFaults.illegalValue }, (address) =>
             addressProblem(address, allowed),
@@ -196,6 +205,7 @@ interface SendFlags {
   readonly format?: SentFormat;
   readonly map?: readonly string[];
   readonly separator?: string;
+  readonly charset?: string;
   readonly replace?: boolean;
   readonly dryRun?: boolean;
   readonly json?: boolean;
@@ -225,11 +235,12 @@ export function addProducts(affilog: Command, parts: CliParts): void {
       '--separator <character>',
       'Between columns of CSV; by default the comma, semicolon or tab of its header.',
     )
+    .option(...CHARSET)
     .option('--replace', 'Remove what the file does not have.')
     .option('--dry-run', 'Check everything, and store nothing.')
     .action(async (source: string, { feed: feedId, json = false, ...flags }: SendFlags) => {
       const { environment, stdin, stdout, stderr } = parts;
-      const { replace = false, dryRun = false, format, map = [], separator } = flags;
+      const { replace = false, dryRun = false, format, map = [], separator, charset } = flags;
       const server = flags.server ?? environment[SERVER.name] ?? SERVER.default;
       const token = secretValue(environment[TOKEN]?.trim() ?? '', TOKEN);
       if (token === '')
@@ -238,7 +249,7 @@ export function addProducts(affilog: Command, parts: CliParts): void {
       const sent = await withProgress(parts, (shown) =>
         sendFeed(
           source,
-          { server, token, feedId, format, map, separator, replace, dryRun },
+          { server, token, feedId, format, map, separator, charset, replace, dryRun },
           {
             clock: SYSTEM_CLOCK,
             stdin: stdin ?? Readable.from([]),
@@ -266,6 +277,12 @@ function addedMappings(text: string, before: readonly string[] = []): readonly s
     return `${name}:${column}`;
   });
   return [...before, ...added];
+}
+
+function encodingFrom(name: string): string {
+  if (encodingNamed(name) === undefined)
+    throw new InvalidArgumentError('Expected an encoding that is known, such as windows-1252.');
+  return name;
 }
 
 function sentText({ loadId, counts, ignoredFields }: SentFeed, dryRun: boolean): string {

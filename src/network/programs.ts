@@ -28,6 +28,13 @@ export class Programs {
   /** By organisation and event. */
   private readonly programsEver = new Multimap<string, number>();
 
+  private changes = 0;
+
+  /** The same as long as nothing has changed. */
+  get version(): number {
+    return this.changes;
+  }
+
   get(id: number): Program | undefined {
     return this.programs.get(id);
   }
@@ -81,7 +88,24 @@ export class Programs {
     return found;
   }
 
+  /**
+   * The program and the site in links of a publisher, or of one of its sites, to what a feed has: the first program that it
+   * is connected to, by its lowest site (`docs/decisions.md#p12`).
+   */
+  linkOf(
+    feedId: number,
+    { organisationId, siteId }: { readonly organisationId: number; readonly siteId?: number | undefined },
+  ): { readonly programId: number; readonly siteId: number } | undefined {
+    const sites = this.sitesOf(organisationId).filter((id) => siteId === undefined || id === siteId);
+    for (const programId of this.feed(feedId)?.programIds ?? []) {
+      const site = sites.find((id) => this.connectionsOf(id).has(programId));
+      if (site !== undefined && this.programs.has(programId)) return { programId, siteId: site };
+    }
+    return undefined;
+  }
+
   evolve(event: ProgramEvent | SiteEvent | FeedInfoEvent): void {
+    this.changes += 1;
     if (event.type.startsWith('Site')) this.sitesOfPrograms.clear();
     switch (event.type) {
       case 'ProgramDefined': {

@@ -8,8 +8,14 @@ import { defined } from '../kernel/without';
 import { type Progress, ProgressMeter } from '../projector/progress-meter';
 import { type Clock } from '../runtime/clock';
 import { isAbort } from '../runtime/unavailable';
-import { CONTENT_TYPES, formatOfFile, type FileFormat } from '../wire/api/format';
-import { beginningOf, isGzip } from '../wire/bytes';
+import {
+  CONTENT_TYPES,
+  encodingOfFile,
+  type FileFormat,
+  formatOfFile,
+  mediaTypeFor,
+} from '../wire/api/format';
+import { beginningOf, EncodedDecoder, isGzip, markedEncoding } from '../wire/bytes';
 import { CommandError, UsageError } from './command-error';
 
 /** `google`: a Google Merchant feed, in XML or as rows. */
@@ -31,6 +37,8 @@ export interface SendFeed {
   readonly map: readonly string[];
   /** Between columns of CSV; by default that of the header. */
   readonly separator?: string | undefined;
+  /** What the source is encoded in; by default what it, or its server, says. */
+  readonly charset?: string | undefined;
   /** What the source does not have is removed. */
   readonly replace: boolean;
   readonly dryRun: boolean;
@@ -132,7 +140,7 @@ async function attemptOf(
     const headers = {
       authorization: `Bearer ${feed.token}`,
       accept: 'application/json',
-      'content-type': CONTENT_TYPES[format],
+      'content-type': contentTypeOf(format, feed.charset ?? file.encoding),
       'content-encoding': 'gzip',
     };
     const options = { method: 'POST', headers, body, signal, dispatcher: agent } as const;
@@ -143,6 +151,12 @@ async function attemptOf(
     if (!(error instanceof errors.UndiciError) && codeOfSystem(error) === undefined) throw error;
     return { failure: `the server cannot be reached, or broke off: ${(error as Error).message}` };
   }
+}
+
+/** Without a charset, rows and XML have that of their byte order mark or declaration, or UTF-8. */
+function contentTypeOf(format: FileFormat, charset: string | undefined): string {
+  if (format === 'json') return CONTENT_TYPES.json;
+  return charset === undefined ? mediaTypeFor(format) : `${mediaTypeFor(format)}; charset=${charset}`;
 }
 
 /** `ECONNREFUSED` and others, without those of files. */
@@ -228,6 +242,8 @@ interface SourceFile {
   readonly size: number | undefined;
   /** What its name or its server call it. */
   readonly named: FileFormat | undefined;
+  /** What its server says that it is encoded in. */
+  readonly encoding?: string | undefined;
   /** Why it has ended too early. */
   failure?: string;
 }
@@ -275,11 +291,10 @@ async function downloaded(agent: Agent, url: string, signal: AbortSignal): Promi
     },
   );
   const { statusCode, headers, body } = answer;
-  const encoding = one(headers['content-encoding'])?.trim().toLowerCase() ?? 'identity';
-  if (statusCode !== 200 || !['identity', 'gzip', 'x-gzip'].includes(encoding)) {
+  const coding = one(headers['content-encoding'])?.trim().toLowerCase() ?? 'identity';
+  if (statusCode !== 200 || !['identity', 'gzip', 'x-gzip'].includes(coding)) {
     await body.dump();
-    const problem =
-      statusCode === 200 ? `the content encoding is ${encoding}` : `the status is ${statusCode}`;
+    const problem = statusCode === 200 ? `the content encoding is ${coding}` : `the status is ${statusCode}`;
     throw new CommandError(`the source: ${problem}, expected ${statusCode === 200 ? 'gzip or none' : '200'}`);
   }
   const length = Number(headers['content-length'] ?? NaN);
@@ -288,7 +303,9 @@ async function downloaded(agent: Agent, url: string, signal: AbortSignal): Promi
     disposition: one(headers['content-disposition']),
     name: new URL(url).pathname,
   });
-  const file: SourceFile = { bytes: received(), size: Number.isNaN(length) ? undefined : length, named };
+  const encoding = encodingOfFile(one(headers['content-type']));
+  const size = Number.isNaN(length) ? undefined : length;
+  const file: SourceFile = { bytes: received(), size, named, encoding };
   return file;
 
   async function* received(): AsyncGenerator<Buffer> {
@@ -329,12 +346,10 @@ async function recognised(file: SourceFile, wanted: SentFormat | undefined): Pro
 }
 
 function textOf(begin: Buffer): string {
-  if (!isGzip(begin)) return begin.toString();
+  const options = { finishFlush: constants.Z_SYNC_FLUSH, maxOutputLength: 64 * MOST_BEGINNING };
   try {
-    return gunzipSync(begin, {
-      finishFlush: constants.Z_SYNC_FLUSH,
-      maxOutputLength: 64 * MOST_BEGINNING,
-    }).toString();
+    const bytes = isGzip(begin) ? gunzipSync(begin, options) : begin;
+    return new EncodedDecoder(markedEncoding(bytes) ?? 'windows-1252').write(bytes);
   } catch {
     // The server says what is wrong with it.
     return '';

@@ -40,12 +40,12 @@ import { type OrdersNow, track } from './track-order';
 const REACH_MS = 5_000;
 
 /** The automations of all domains. */
-export function automationsOver(clock: Clock, store: ReadStore): readonly Automation[] {
+export function automationsOver(clock: Clock, store: ReadStore, trackerUrl?: string): readonly Automation[] {
   const wait = new PositionWait(clock, store, [transactions]);
   return [
     ...transactionAutomations,
     voucherTurns,
-    feedChangesOver(clock, store),
+    feedChangesOver(clock, store, trackerUrl),
     ...claimAutomations({
       clock,
       store,

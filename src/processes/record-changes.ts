@@ -62,9 +62,9 @@ const REACH_MS = 5_000;
 /**
  * Records what loads have changed, for subscribers (`docs/decisions.md#n20`): once a load has ended, its events are read
  * from the stream of its feed, as far as somebody may be notified of them. Everything is in the log, so whoever
- * continues after a crash records the rest.
+ * continues after a crash records the rest. `trackerUrl`: what tracker links begin with.
  */
-export function feedChangesOver(clock: Clock, store: ReadStore): Automation {
+export function feedChangesOver(clock: Clock, store: ReadStore, trackerUrl?: string): Automation {
   const wait = new PositionWait(clock, store, [products]);
   const subscribers = new Subscribers();
   const reading = new KeyedMutex<number>();
@@ -84,7 +84,8 @@ export function feedChangesOver(clock: Clock, store: ReadStore): Automation {
       // A long load takes a while: nobody is notified of what searches do not show yet.
       if (!(await wait.until(version, REACH_MS))) return {};
       const interest = await subscribers.interestIn(Number(id), parts);
-      const recorder = new Recorder(store, Number(id), ended.revision, interest, done, parts);
+      const recording = { ...parts, trackerUrl };
+      const recorder = new Recorder(store, Number(id), ended.revision, interest, done, recording);
       const isLong = ended.revision - done.upTo > LONG;
       const turn = isLong ? -1 : Number(id) % SHORT_AT_ONCE;
       try {
@@ -273,7 +274,9 @@ class Recorder {
     private readonly upTo: number,
     private readonly interest: Interest | undefined,
     private readonly done: RecordedSoFar,
-    private readonly parts: Pick<ActionParts, 'clock' | 'log' | 'at' | 'directory'>,
+    private readonly parts: Pick<ActionParts, 'clock' | 'log' | 'at' | 'directory'> & {
+      readonly trackerUrl: string | undefined;
+    },
   ) {
     this.revision = done.revision;
   }
@@ -311,13 +314,14 @@ class Recorder {
   ): Promise<void> {
     const programId = this.parts.directory.feed(this.feedId)?.programIds[0];
     const ofLoad = { ...defined({ loadId: data.importId, programId }), loadTime: data.at };
-    const { at } = this.parts;
+    const { at, trackerUrl } = this.parts;
+    const told = { at, ...ofLoad, ...defined({ trackerUrl }) };
     const { counts, restocked } = load;
     const events: ProductChanged[] = [];
     for (const [product, fellFrom] of await this.seen(load.fallen(), interest))
-      events.push({ type: 'ProductPriceFell', data: { at, ...ofLoad, ...product, fellFrom } });
+      events.push({ type: 'ProductPriceFell', data: { ...told, ...product, fellFrom } });
     for (const [product] of await this.seen([...restocked.values()], interest))
-      events.push({ type: 'ProductBackInStock', data: { at, ...ofLoad, ...product } });
+      events.push({ type: 'ProductBackInStock', data: { ...told, ...product } });
     const isChanged = counts.new + counts.revised + counts.repriced + counts.removed > 0;
     const mode = type === 'FeedImported' ? data.mode : 'deletion';
     await this.append(events, { upTo, ...(isChanged ? { load: { ...ofLoad, mode, ...counts } } : {}) });

@@ -61,6 +61,68 @@ export function foreignByte(bytes: Buffer): string | undefined {
   return `byte ${at + 1} is 0x${byte.toString('hex').toUpperCase()} (${byte.toString('latin1')} in Latin-1)`;
 }
 
+/** The encoding of a name, as the WHATWG Encoding Standard calls it; undefined for one that it does not know. */
+export function encodingNamed(name: string): string | undefined {
+  try {
+    return new TextDecoder(name).encoding;
+  } catch {
+    return undefined;
+  }
+}
+
+/** What the bytes 0x80 to 0x9f are in windows-1252. */
+const WINDOWS_1252 = '€\x81‚ƒ„…†‡ˆ‰Š‹Œ\x8dŽ\x8f\x90‘’“”•–—˜™š›œ\x9džŸ';
+
+/**
+ * Decodes bytes of an encoding that arrive in chunks, cut anywhere; raises `NotParsable` for what is none of it. Drops a
+ * byte order mark at the beginning.
+ */
+export class EncodedDecoder {
+  private readonly decoder: InstanceType<typeof TextDecoder> | undefined;
+
+  /** `encoding`: as `encodingNamed` returns it. */
+  constructor(private readonly encoding: string) {
+    // Some versions of Node.js decode this one, by far the most usual, as Latin-1.
+    this.decoder = encoding === 'windows-1252' ? undefined : new TextDecoder(encoding, { fatal: true });
+  }
+
+  write(chunk: Buffer): string {
+    const { decoder } = this;
+    if (decoder !== undefined) return this.checked(() => decoder.decode(chunk, { stream: true }));
+    const text = chunk.toString('latin1');
+    return text.replace(/[\x80-\x9f]/g, (one) => WINDOWS_1252.charAt(one.charCodeAt(0) - 0x80));
+  }
+
+  /** The rest. */
+  end(): string {
+    return this.checked(() => this.decoder?.decode() ?? '');
+  }
+
+  private checked(decode: () => string): string {
+    try {
+      return decode();
+    } catch (error) {
+      if (error instanceof TypeError) throw new NotParsable(`it is not ${this.encoding}`);
+      throw error;
+    }
+  }
+}
+
+/** What begins a text that is not cut into bytes of ASCII, and what it is encoded in: with a byte order mark, or XML without one. */
+const MARKS = [
+  ['\xef\xbb\xbf', 'utf-8'],
+  ['\xff\xfe', 'utf-16le'],
+  ['\xfe\xff', 'utf-16be'],
+  ['<\0?\0', 'utf-16le'],
+  ['\0<\0?', 'utf-16be'],
+] as const;
+
+/** The encoding that the first bytes of a text say it has, of those that begin alike in no other; undefined: they say nothing. */
+export function markedEncoding(begin: Buffer): string | undefined {
+  const first = begin.toString('latin1', 0, 4);
+  return MARKS.find(([mark]) => first.startsWith(mark))?.[1];
+}
+
 /** Number of bytes at the end that begin an incomplete character. */
 function unfinished(bytes: Buffer): number {
   for (let back = 1; back <= 3 && back <= bytes.length; back += 1) {

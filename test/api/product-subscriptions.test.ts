@@ -25,6 +25,8 @@ const RECEIVER = {
 } as const;
 /** Price fell, Back in stock, Feed changed. */
 const ALL = [1, 2, 3];
+/** The default of TRACKER_URL. */
+const TRACKER = 'https://pdt.affilog.example';
 const DAY = 24 * 60 * 60 * 1000;
 
 let app: TestApp;
@@ -68,7 +70,7 @@ async function record(log: EventLog = app.engines.log): Promise<void> {
       throw failure;
     },
   });
-  const automation = feedChangesOver(clock, store);
+  const automation = feedChangesOver(clock, store, TRACKER);
   try {
     while (await runner.turn(automation)) await app.settled();
   } finally {
@@ -277,6 +279,7 @@ describe('messages about products (decisions N19, N20)', () => {
         brand: 'Sol',
         ean: '4006381333931',
       },
+      trackingUrl: expect.stringContaining(`${TRACKER}/click?a(1101)p(101)`) as unknown,
       ...{ productUrl: `https://shop.example/${id}`, imageUrl: 'https://img.example/1.jpg', price: 99.9 },
       ...{
         inStock: 4,
@@ -314,6 +317,31 @@ describe('messages about products (decisions N19, N20)', () => {
     for (const message of (await messages()).filter(({ subscriptionId }) => subscriptionId === subscribed))
       expect((await rerenderer.current(message, START))?.request).toEqual(message.request);
     await send('DELETE', `/${subscribed}`, 'preisblick');
+  });
+
+  it('have the link that searches answer, for publishers (decisions P12)', async () => {
+    const clients = ['preisblick', 'preisblickAll', 'deals', 'nord'] as const;
+    const subscribed = new Map<Client, string>();
+    for (const as of clients) subscribed.set(as, await subscribe(as, { changeTypeIds: [1] }));
+    const id = unused();
+    for (const feed of ['german', 'swedish', 'shared'] as const)
+      for (const price of [10, 5]) await load(feed, [{ id, price }]);
+    await record();
+    for (const [as, one] of subscribed) {
+      const own = await bodies(one);
+      expect(own.length).toBeGreaterThan(0);
+      for (const { feedId, tdId, trackingUrl } of own) {
+        const path = `/1.0/products;fid=${String(feedId)};pageSize=1000`;
+        const answer = await app.get(path, { token: TOKENS[as] });
+        const { products } = answer.json<{
+          readonly products: readonly { readonly offers: readonly { id: string; productUrl: string }[] }[];
+        }>();
+        const offers = products.flatMap((found) => found.offers);
+        const { productUrl } = offers.find((offer) => offer.id === tdId)!;
+        expect([as, feedId, trackingUrl]).toEqual([as, feedId, as === 'nord' ? null : productUrl]);
+      }
+      await send('DELETE', `/${one}`, as);
+    }
   });
 
   it.each<[string, object, readonly string[]]>([

@@ -125,6 +125,8 @@ describe('the source of a feed (decisions P40)', () => {
     ['an unknown format', { format: 'docx' }, 'PF_430'],
     ['an unknown field', { colour: 'red' }, 'PF_430'],
     ['a mapping of columns to no field', { map: 'name:Titel,colour:Farbe' }, 'PF_430'],
+    ['an unknown encoding', { charset: 'klingon' }, 'PF_430'],
+    ['an encoding that JSON does not have', { format: 'json', charset: 'latin1' }, 'PF_430'],
     ['a mapping of columns that JSON does not have', { format: 'json', map: 'name:Titel' }, 'PF_430'],
   ])('is refused with %s', async (_, change, code) => {
     const response = await set({ feedId: german, url: url(), every: '6h', ...change });
@@ -316,7 +318,10 @@ describe('the source of a feed (decisions P40)', () => {
     const line = (id: string) =>
       `${id};Lampe;Eine Lampe;https://shop.example/${id};9.50;https://shop.example/i.png;Over-Ear`;
     const head = 'sourceProductId;Titel;Text;productUrl;Preis;imageUrl;MerchantCategoryName';
-    answer = (_, response) => response.end([head, ...'efghijklmno'.split('').map(line), ''].join('\n'));
+    const text = [head, ...'efghijklmno'.split('').map(line), ''].join('\n').replaceAll('Lampe;', 'Läufer;');
+    // Its server says UTF-8 of everything.
+    answer = (_, response) =>
+      response.writeHead(200, { 'content-type': 'text/csv; charset=utf-8' }).end(Buffer.from(text, 'latin1'));
     const posted = { feedId: german, url: url(), every: '6h', map: 'name:Titel,description:Text' };
     await set(posted);
     await fetched();
@@ -325,11 +330,15 @@ describe('the source of a feed (decisions P40)', () => {
       map: posted.map,
       reason: expect.stringContaining('price') as string,
     });
-    const whole = { ...posted, map: `${posted.map},price:Preis` };
+    const mapped = { ...posted, map: `${posted.map},price:Preis` };
+    await set(mapped);
+    await fetched();
+    expect((await listed())?.['reason']).toContain('it is not UTF-8: in line 2, byte 4');
+    const whole = { ...mapped, charset: 'windows-1252' };
     await set(whole);
     await fetched();
     expect([await listed(), await products()]).toMatchObject([
-      { state: 'ok', map: whole.map },
+      { state: 'ok', map: whole.map, charset: 'windows-1252' },
       'efghijklmno',
     ]);
   });

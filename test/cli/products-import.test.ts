@@ -103,6 +103,21 @@ describe('affilog products import (decisions P37)', () => {
     expect(await importing(mapped, '--map', 'name')).toMatchObject({ code: 2 });
   });
 
+  it('sends another encoding as it is named, or as its byte order mark or its server says (decisions P42)', async () => {
+    const text = csv(row('å', '7.00'));
+    const latin1 = await fileOf(Buffer.from(text, 'latin1'), 'feed.csv');
+    expect((await importing(latin1)).err).toContain('declare what it is');
+    expect(counts((await importing(latin1, '--charset', 'windows-1252')).out)).toContain('new=1');
+    expect(await importing(latin1, '--charset', 'klingon')).toMatchObject({ code: 2 });
+    const utf16 = await fileOf(Buffer.from(`\ufeff${text}`, 'utf16le'), 'feed.csv');
+    expect(counts((await importing(utf16)).out)).toContain('unchanged=1');
+    respond = (_, response) =>
+      response
+        .writeHead(200, { 'content-type': 'text/csv; charset=ISO-8859-1' })
+        .end(Buffer.from(text, 'latin1'));
+    expect(counts((await importing(urlOf(other))).out)).toContain('unchanged=1');
+  });
+
   it('is never ahead of a server by more than what lies in buffers, whatever the size of the file', async () => {
     const [size, most] = [128, 32].map((megabytes) => megabytes * 1024 * 1024) as [number, number];
     const [chunk] = [Buffer.from(randomBytes(192 * 1024).toString('base64'))];

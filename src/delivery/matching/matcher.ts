@@ -135,13 +135,18 @@ export class Matcher {
     topic: Topic,
     occurrence: Occurrence,
   ): Generator<Due> {
-    const { rates, report } = this;
+    const {
+      rates,
+      report,
+      directory: { programs },
+    } = this;
     const budget = new ByteBudget(this.limits);
     for (const [id, subscription] of this.candidatesOf(party, topic).of(occurrence)) {
       const prepared = preparedOf(id, subscription);
       const selected = prepared.selector.of(party, occurrence);
       if (selected === undefined) continue;
-      yield* messagesOf({ event, id, subscription, prepared, occurrence: selected, rates, budget, report });
+      const parts = { event, id, subscription, prepared, occurrence: selected };
+      yield* messagesOf({ ...parts, programs, rates, budget, report });
     }
   }
 
@@ -194,7 +199,8 @@ export class Matcher {
     if (topic === undefined) return NOTHING;
     const occurrence = testOf(topic, subjectOfTest(event), stateId, at);
     const [prepared, { rates, report }] = [preparedOf(id, subscription), this];
-    const selected = { event, id, subscription, prepared, occurrence, rates, report };
+    const { programs } = this.directory;
+    const selected = { event, id, subscription, prepared, occurrence, programs, rates, report };
     const messages = messagesOf(selected, (one) => one === receiver);
     return Array.from(messages, ({ type, data }) => ({ type, data: { ...data, isTest: true } }));
   }

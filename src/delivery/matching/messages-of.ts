@@ -24,6 +24,7 @@ import {
 } from '../../domain/subscriptions/template';
 import { type Attributes, type Occurrence, type Topic } from '../../domain/subscriptions/topic';
 import { type RecordedEvent, START } from '../../kernel/event';
+import { type Programs } from '../../network/programs';
 import { APPEND_LIMITS } from '../../kernel/event-log';
 import { type Conversion, conversionOf, type PublishedRates } from './rates';
 import { receiversIn } from './subscription-book';
@@ -35,6 +36,8 @@ interface Selected {
   readonly subscription: ActiveSubscription;
   readonly prepared: PreparedSubscription;
   readonly occurrence: Occurrence;
+  /** As of the event, as far as the topic joins them. */
+  readonly programs: Programs;
   /** As of the event. */
   readonly rates: PublishedRates | undefined;
   /** Of the organisation, for the messages about this event; without one they are not limited. */
@@ -104,14 +107,17 @@ function makerOf(selected: Selected): (render: Renderer) => Made {
 }
 
 /** Makes the messages to one receiver after the other by what they have in common. */
-function messageMaker({ event, subscription, prepared, occurrence, rates, budget }: Selected) {
-  const { content } = subscription;
+function messageMaker({ event, subscription, prepared, occurrence, programs, rates, budget }: Selected) {
+  const { content, organisationId } = subscription;
   const to = content.currencyConversion?.to;
   const from = occurrence.currencyId;
   const conversion = to === undefined ? undefined : conversionOf(rates, from, to);
   const isRateMissing = conversion === undefined && to !== undefined && to !== from;
+  const { amounts } = occurrence;
+  const own = occurrence.own?.({ organisationId, siteId: content.siteId }, programs);
+  const attributes = own === undefined ? occurrence.attributes : { ...occurrence.attributes, ...own };
   const values = prepared.customised(
-    conversion === undefined ? occurrence.attributes : converted(occurrence, conversion),
+    conversion === undefined ? attributes : converted({ attributes, amounts }, conversion),
   );
   const convertedBy = conversion === undefined ? {} : { conversion: stored(conversion) };
   return (render: Renderer): Made => {
@@ -178,7 +184,10 @@ export function testOf(topic: Topic, subject: string, stateId: number, at: strin
 }
 
 /** The attributes with amounts in another currency. */
-function converted({ attributes, amounts }: Occurrence, { to, convert }: Conversion): Attributes {
+function converted(
+  { attributes, amounts }: Pick<Occurrence, 'attributes' | 'amounts'>,
+  { to, convert }: Conversion,
+): Attributes {
   const values = amounts.flatMap((name) => {
     const amount = attributes[name];
     return typeof amount === 'number' ? [[name, convert(amount)] as const] : [];

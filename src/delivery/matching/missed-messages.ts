@@ -112,7 +112,7 @@ function missedOf(
   );
   const isMissed = (receiver: string): boolean => receivers.has(receiver) && !wasMade.has(receiver);
   const { subject, sequence, stateId, at } = occurrence;
-  const parts = { event, id, subscription, prepared, occurrence };
+  const parts = { event, id, subscription, prepared, occurrence, programs };
   // They are rendered when they are sent; what they would take is counted now, unconverted.
   const counted = { ...parts, rates: undefined, budget: new ByteBudget(), report: () => undefined };
   return Array.from(messagesOf(counted, isMissed), ({ data: { receiver, id: message, unsendable } }) => ({

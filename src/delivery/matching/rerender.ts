@@ -10,6 +10,8 @@ import {
   subscriptionDecider,
 } from '../../domain/subscriptions/subscription';
 import { type Occurrence, occurrenceOf, type Topic, variantsOf } from '../../domain/subscriptions/topic';
+import { type Directory, directoryAt } from '../../network/directory';
+import { Programs } from '../../network/programs';
 import { messagesOf, preparedOf, testOf } from './messages-of';
 import { subscriptionAsOf } from './subscription-book';
 import { type PublishedRates, RATES_STREAM, ratesDecider, type RatesEvent } from './rates';
@@ -23,12 +25,15 @@ interface RenderedVersion {
 interface RenderedEvent {
   readonly event: Pick<RecordedEvent, 'id' | 'position'>;
   readonly occurrence: Occurrence;
+  readonly joins?: Topic['joins'];
 }
 
 interface RatesAt {
   readonly rates: PublishedRates | undefined;
   readonly position: Position;
 }
+
+const NO_PROGRAMS = new Programs();
 
 /** Versions that are cached: each may have some 600 KB, as long as it renders. */
 const MOST = 16;
@@ -41,6 +46,7 @@ const MOST = 16;
  */
 export class Rerenderer {
   private readonly versions = new Map<string, RenderedVersion>();
+  private joined: { readonly position: Position; readonly directory: Promise<Directory> } | undefined;
 
   constructor(
     /** The domain log. */
@@ -108,7 +114,19 @@ export class Rerenderer {
       to === undefined ? { before: undefined, after: [] } : await this.ratesAround(found.event.position);
     const enabled = allEnabled(subscription);
     const prepared = preparedOf(id, enabled);
-    const parts = { ...found, id, subscription: enabled, prepared, rates, report: this.report };
+    const { occurrence, event } = found;
+    const isJoined = occurrence.own !== undefined && found.joins !== undefined;
+    const programs = isJoined ? await this.programsAt(event.position, found.joins) : NO_PROGRAMS;
+    const parts = {
+      occurrence,
+      event,
+      id,
+      subscription: enabled,
+      prepared,
+      programs,
+      rates,
+      report: this.report,
+    };
     const isOwn = (id: string): boolean => id === receiver;
     let [due] = [...messagesOf(parts, isOwn)];
     // By the first rates that have both currencies, however late it is.
@@ -137,12 +155,19 @@ export class Rerenderer {
     try {
       const happened = occurrenceOf(topic, event);
       const occurrence = happened && variantsOf(happened).find((one) => one.stateId === stateId);
-      return occurrence && { event, occurrence };
+      return occurrence && { event, occurrence, ...defined({ joins: topic.joins }) };
     } catch (error) {
       // An event that no version of the matcher could have used.
       this.report(error);
       return undefined;
     }
+  }
+
+  /** Cached for the messages about one event. */
+  private async programsAt(position: Position, joins: readonly string[]): Promise<Programs> {
+    if (this.joined?.position !== position)
+      this.joined = { position, directory: directoryAt(this.log, position, joins) };
+    return (await this.joined.directory).programs;
   }
 
   /** The rates known at a position of the log, and those published after it, in order. */

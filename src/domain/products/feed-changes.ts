@@ -44,6 +44,8 @@ export interface ChangedProduct extends OfLoad {
   readonly price: number;
   /** ISO 4217; absent if it is unknown. */
   readonly currency?: string;
+  /** What tracker links began with when the change was recorded; absent from events of early versions. */
+  readonly trackerUrl?: string;
   /** Platform categories that it is mapped to, and their ancestors: publishers see it only if there is one. */
   readonly categoryIds: readonly string[];
 }
@@ -62,7 +64,9 @@ export interface RecordedLoad extends OfLoad {
 
 /** Who may be notified of a feed, and by which sites (`docs/decisions.md#n20`). */
 export interface FeedAudience {
-  readonly programIds: readonly number[];
+  readonly programIds: ReadonlySet<number>;
+  /** Advertisers and publishers. */
+  readonly parties: ReadonlySet<number>;
   readonly advertisers: ReadonlySet<number>;
   readonly publishers: ReadonlySet<number>;
   /** Of the publishers: those that are connected. */
@@ -71,15 +75,28 @@ export interface FeedAudience {
 
 /** Its advertisers, and the publishers that see it in lists (`docs/decisions.md#p22`, `#p26`); nobody if it does not exist. */
 export function audienceOf(programs: Programs, feedId: number): FeedAudience {
+  const { version } = programs;
+  let known = audiences.get(programs);
+  if (known?.version !== version) audiences.set(programs, (known = { version, ofFeeds: new Map() }));
+  const audience = known.ofFeeds.get(feedId) ?? newAudience(programs, feedId);
+  known.ofFeeds.set(feedId, audience);
+  return audience;
+}
+
+/** A load has a thousand events, and a program may have as many sites. */
+const audiences = new WeakMap<
+  Programs,
+  { readonly version: number; readonly ofFeeds: Map<number, FeedAudience> }
+>();
+
+function newAudience(programs: Programs, feedId: number): FeedAudience {
   const feed = programs.feed(feedId);
   const own = feed?.programIds.flatMap((id) => programs.get(id) ?? []) ?? [];
   const sites = new Set<number>();
   if (feed?.active === true && feed.visible)
     for (const { id } of own) for (const site of programs.sitesConnectedTo(id)) sites.add(site);
-  return {
-    programIds: own.map(({ id }) => id),
-    advertisers: new Set(own.map(({ organisationId }) => organisationId)),
-    publishers: new Set(Array.from(sites, (id) => programs.site(id)?.organisationId ?? NaN)),
-    sites,
-  };
+  const advertisers = new Set(own.map(({ organisationId }) => organisationId));
+  const publishers = new Set(Array.from(sites, (id) => programs.site(id)?.organisationId ?? NaN));
+  const parties = new Set([...advertisers, ...publishers]);
+  return { programIds: new Set(own.map(({ id }) => id)), parties, advertisers, publishers, sites };
 }

@@ -14,13 +14,14 @@ export const FEED_SOURCE = 'feedsource';
 
 /**
  * What is fetched. `minutes`: from one fetch to the next. Without `format`, it is recognised. `map`: columns of CSV that
- * are read as if they had other names, such as `name:title,price:Preis`.
+ * are read as if they had other names, such as `name:title,price:Preis`. `charset`: what it is encoded in, whatever is said of it.
  */
 export interface SourceSetting {
   readonly url: string;
   readonly minutes: number;
   readonly format?: string;
   readonly map?: string;
+  readonly charset?: string;
 }
 
 /** A replacement that was not done, since it would remove more than half of the feed. */
@@ -123,8 +124,9 @@ function decide(
   }
 }
 
-function isSame(state: SourceState, { url, minutes, format, map }: SourceSetting): boolean {
-  return state?.url === url && state.minutes === minutes && state.format === format && state.map === map;
+function isSame(state: SourceState, setting: SourceSetting): boolean {
+  const names = ['url', 'minutes', 'format', 'map', 'charset'] as const;
+  return names.every((name) => state?.[name] === setting[name]);
 }
 
 /** Nothing that was asked for meanwhile is taken for done. */
@@ -181,8 +183,8 @@ export function evolveSource(state: SourceState, event: FeedSourceEvent): Source
 }
 
 /** Without what else is known of a source. */
-function settingOf({ url, minutes, format, map }: SourceSetting): SourceSetting {
-  return defined({ url, minutes, format, map });
+function settingOf({ url, minutes, format, map, charset }: SourceSetting): SourceSetting {
+  return defined({ url, minutes, format, map, charset });
 }
 
 // When

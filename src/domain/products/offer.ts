@@ -1,4 +1,5 @@
 import { namedUuid, type Position } from '../../kernel/event';
+import { clickLink } from '../../wire/url';
 import { type Identifiers, type Product } from './feed';
 
 /** A product in a feed, as answers need it. Programs, currencies and names of categories are joined when answering. */
@@ -31,6 +32,17 @@ const NAMESPACE = Buffer.from('5c9a7f2e1b4d4e0f9d3a6b8c7e1f2a30', 'hex');
 /** The platform's id of an offer (`docs/decisions.md#p11`): made of feed id and sourceProductId, permanent. */
 export function offerId(feedId: number, sourceProductId: string): string {
   return namedUuid(NAMESPACE, `${feedId}:${sourceProductId}`);
+}
+
+/** The link by which a publisher earns (`docs/decisions.md#p12`). */
+export function productLink(
+  trackerUrl: string,
+  { programId, siteId }: { readonly programId: number; readonly siteId: number | undefined },
+  { feedId, sourceProductId }: Pick<StoredOffer, 'feedId' | 'sourceProductId'>,
+  url: string,
+): string {
+  const product = `${feedId}-${sourceProductId}`;
+  return clickLink(trackerUrl, { a: siteId, p: programId, product, ttid: 19, url });
 }
 
 /**

@@ -13,7 +13,7 @@ import {
   type FeedAudience,
   type FeedChangeEvent,
 } from './feed-changes';
-import { offerId } from './offer';
+import { offerId, productLink } from './offer';
 
 /** What happens to products and feeds that somebody may be notified of (`docs/decisions.md#n20`). */
 const CHANGES = {
@@ -46,6 +46,11 @@ const PRODUCT_ATTRIBUTES = {
   brand: { kind: text(), ...optional, description: 'Brand' },
   ean: { kind: text(), ...optional, description: 'International article number' },
   productUrl: { kind: text(), ...optional, description: 'Page of the product, without tracking' },
+  trackingUrl: {
+    kind: text(),
+    ...optional,
+    description: 'Link by which the publisher earns, as searches have it; for publishers only',
+  },
   imageUrl: { kind: text(), ...optional, description: 'Image of the product' },
   price: { kind: amount(), ...optional, description: 'Price since the load' },
   formerPrice: { kind: amount(), ...optional, description: 'Price before, if it fell' },
@@ -171,7 +176,16 @@ type ToldOfProduct = Readonly<Partial<Record<MessageAttribute, string | number |
 
 function changed(seen: SeenProduct, changeId: ProductChangeId): Occurrence {
   const { feedId, audience, product, fellFrom } = seen;
-  const { sourceProductId, price, categoryIds, currency, name, brand = '', ...described } = product;
+  const {
+    sourceProductId,
+    price,
+    categoryIds,
+    currency,
+    name,
+    brand = '',
+    trackerUrl,
+    ...described
+  } = product;
   const fall = fellFrom === undefined ? undefined : ((fellFrom - price) * 100) / fellFrom;
   const isMapped = categoryIds.length > 0;
   const values: ToldOfProduct = {
@@ -191,9 +205,23 @@ function changed(seen: SeenProduct, changeId: ProductChangeId): Occurrence {
     ...defined({ fall }),
     currencyId: currency ?? '',
     amounts: currency === undefined ? [] : ['price', 'formerPrice'],
+    ...(trackerUrl !== undefined && { own: ownLink(feedId, product, trackerUrl) }),
     get keyword() {
       return (tokens ??= new Set([name, brand].flatMap(tokensOf)));
     },
+  };
+}
+
+/** `docs/decisions.md#p12` */
+function ownLink(
+  feedId: number,
+  { sourceProductId, productUrl: url }: ChangedProduct,
+  trackerUrl: string,
+): Required<Occurrence>['own'] {
+  return (subscriber, programs) => {
+    const link = programs.linkOf(feedId, subscriber);
+    if (link === undefined || url === undefined) return {};
+    return { trackingUrl: productLink(trackerUrl, link, { feedId, sourceProductId }, url) };
   };
 }
 
@@ -203,7 +231,7 @@ function about(
   subject: string,
   told: ToldOfProduct,
 ): Occurrence {
-  const { programIds, advertisers, publishers, sites } = audience;
+  const { programIds, parties, sites } = audience;
   const own: ToldOfProduct = {
     ...{
       productId: subject,
@@ -216,8 +244,8 @@ function about(
   };
   return {
     ...{ subject, sequence, at, feedId, stateId: changeId },
-    parties: new Set([...advertisers, ...publishers]),
-    programId: new Set(programIds),
+    parties,
+    programId: programIds,
     siteId: sites,
     currencyId: '',
     attributes: attributesOf(own),
@@ -258,5 +286,12 @@ function exampleOf(changeId: ProductChangeId, now: Date): Occurrence {
     currency: 'EUR',
     categoryIds: ['42'],
   };
-  return changed({ ...seen, product, ...(changeId === PRICE_FELL ? { fellFrom: 12990 } : {}) }, changeId);
+  const found = changed(
+    { ...seen, product, ...(changeId === PRICE_FELL ? { fellFrom: 12990 } : {}) },
+    changeId,
+  );
+  const link = { programId: 101, siteId: 2001 };
+  const offer = { ...product, feedId: seen.feedId };
+  const trackingUrl = productLink('https://tracker.example', link, offer, product.productUrl ?? '');
+  return { ...found, attributes: attributesOf({ ...found.attributes, trackingUrl }) };
 }

@@ -11,6 +11,8 @@ export interface Clause {
   readonly found: (occurrence: Occurrence) => number | string | undefined;
   /** What of an occurrence has to be in the list. */
   readonly fact?: (occurrence: Occurrence) => FactFound;
+  /** Instead of the list: whoever meets the clause has one of these. */
+  readonly anyOf?: readonly (number | string)[];
 }
 
 type FactFound = number | string | ReadonlySet<number | string> | undefined;
@@ -42,9 +44,14 @@ function among(
 function keywords(allowed: readonly string[] | undefined): Clause | undefined {
   if (allowed === undefined) return undefined;
   const alternatives = allowed.map((text) => queryWordsOf(text));
+  const firsts = alternatives.map(([word = []]) =>
+    typeof word === 'string' ? [word] : word.flatMap(([all]) => all ?? []),
+  );
   return {
     name: 'keywords',
     allowed,
+    // What has no word is in all texts.
+    ...(firsts.every(({ length }) => length > 0) && { fact: ({ keyword }) => keyword, anyOf: firsts.flat() }),
     isMet: ({ keyword }) => {
       if (typeof keyword !== 'object') return false;
       const has = (token: string): boolean => keyword.has(token);
@@ -110,8 +117,10 @@ export class Selector {
     return isBefore || !isParty(occurrence, organisationId) ? otherwise.disappeared : occurrence;
   }
 
-  /** The shortest list of ids of which few occurrences have one. */
+  /** Keywords, or the shortest list of ids of which few occurrences have one. */
   get narrowest(): Clause | undefined {
+    const words = this.beyondState.find(({ anyOf }) => anyOf !== undefined);
+    if (words !== undefined) return words;
     const lists = NARROW.map((name) => this.beyondState.find((clause) => clause.name === name));
     return lists.reduce((shortest, list) =>
       shortest === undefined || (list !== undefined && list.allowed.length < shortest.allowed.length)
@@ -145,14 +154,14 @@ export class Candidates<Subscription> {
   constructor(all: Iterable<Subscription>, selectorOf: (subscription: Subscription) => Selector) {
     this.all = [...all];
     for (const [place, subscription] of this.all.entries()) {
-      const { name, fact, allowed = [] } = selectorOf(subscription).narrowest ?? {};
+      const { name, fact, allowed = [], anyOf = allowed } = selectorOf(subscription).narrowest ?? {};
       if (name === undefined || fact === undefined) {
         this.unlisted.push(place);
         continue;
       }
       const { places } = this.listed.get(name) ?? { places: new Map<number | string, number[]>() };
       this.listed.set(name, { fact, places });
-      for (const id of new Set(allowed)) {
+      for (const id of new Set(anyOf)) {
         const others = places.get(id);
         if (others === undefined) places.set(id, [place]);
         else others.push(place);
@@ -164,8 +173,9 @@ export class Candidates<Subscription> {
   of(occurrence: Occurrence): readonly Subscription[] {
     const found = new Set(this.unlisted);
     for (const { fact, places } of this.listed.values())
-      for (const id of new Set(variantsOf(occurrence).flatMap((variant) => idsIn(fact(variant)))))
-        for (const place of places.get(id) ?? []) found.add(place);
+      for (const variant of variantsOf(occurrence))
+        for (const id of idsIn(fact(variant), places))
+          for (const place of places.get(id) ?? []) found.add(place);
     const places = [...found].sort((one, other) => one - other);
     return places.flatMap((place) => this.all.slice(place, place + 1));
   }
@@ -173,7 +183,8 @@ export class Candidates<Subscription> {
 
 type Places = Map<number | string, number[]>;
 
-function idsIn(fact: FactFound): readonly (number | string)[] {
-  if (fact === undefined) return [];
-  return typeof fact === 'object' ? [...fact] : [fact];
+/** Those of a fact that may be listed: of two sets, the smaller one is gone through. */
+function idsIn(fact: FactFound, places: Places): Iterable<number | string> {
+  if (typeof fact !== 'object') return fact === undefined ? [] : [fact];
+  return fact.size <= places.size ? fact : [...places.keys()].filter((id) => fact.has(id));
 }

@@ -103,6 +103,8 @@ export interface Occurrence extends OccurrenceFacts {
   readonly currencyId: string;
   /** By name, in the units of messages: amounts as decimals, times as ISO 8601 texts. Absent ones have no value. */
   readonly attributes: Attributes;
+  /** Further attributes, which differ between subscriptions; `programs` as of the event, of a topic that joins them. */
+  readonly own?: (subscriber: Notified, programs: Programs) => Attributes;
   /** The attributes that are amounts in `currencyId`; the attribute `currencyId` names it. */
   readonly amounts: readonly string[];
   /**
@@ -110,6 +112,12 @@ export interface Occurrence extends OccurrenceFacts {
    * to one that selects only what it was (`docs/decisions.md#n18`).
    */
   readonly otherwise?: { readonly appeared: Occurrence; readonly disappeared: Occurrence };
+}
+
+/** Whom a message is for: an organisation, or one of its sites only. */
+interface Notified {
+  readonly organisationId: number;
+  readonly siteId?: number | undefined;
 }
 
 /** The field with one state: `messageTypeId` where `messageTypeIds` selects states. */

@@ -171,6 +171,7 @@ export const changedProduct: EventFields = {
     imageUrl: text('Image'),
     inStock: int('Number of items in stock'),
     availability: text('Availability'),
+    trackerUrl: text('What tracker links began with'),
   }),
   price: hundredths('Price'),
   currency: text('Currency of the price, ISO 4217').optional(),

@@ -163,6 +163,7 @@ const TYPES: Readonly<Record<string, DescribedEvent>> = {
     map: text(
       'Columns of CSV that are read as if they had other names, such as name:title,price:Preis',
     ).optional(),
+    charset: text('Encoding of the file, whatever is said of it').optional(),
   }),
   SourceRemoved: event('feedsource-<feedId>', 'A feed is no longer fetched. Its products stay.', {}),
   SourceFetchRequested: event('feedsource-<feedId>', 'Somebody has asked for a fetch at once.', {}),

@@ -1,4 +1,3 @@
-import { clickLink } from '../../wire/url';
 import { type DateFormat, writeDate } from '../../wire/date';
 import { type AnswerOf } from '../../wire/record/record';
 import { type Directory } from '../../network/directory';
@@ -14,7 +13,7 @@ import {
   type pastPrice,
   PRODUCT_TEXTS,
 } from '../../domain/products/product-fields';
-import { groupingIdOf, type Offer } from '../../domain/products/offer';
+import { groupingIdOf, type Offer, productLink } from '../../domain/products/offer';
 
 /**
  * Prices of an offer, newest first: minor units, since when (epoch ms), the position of the event, and the currency,
@@ -107,15 +106,13 @@ function toOutputOffer(offer: Offer, view: OutputView): OutputOffer {
   const feed = directory.feed(feedId);
   const program = feed && directory.programOf(caller, feed);
   const isTracked = caller.kind === 'publisher' && feed !== undefined && program !== undefined;
-  // The link by which a publisher earns (`docs/decisions.md#p12`).
   const productUrl = isTracked
-    ? clickLink(view.trackerUrl, {
-        a: directory.siteFor(caller, feed),
-        p: program.id,
-        product: `${feedId}-${sourceProductId}`,
-        ttid: 19,
-        url: product.productUrl,
-      })
+    ? productLink(
+        view.trackerUrl,
+        { programId: program.id, siteId: directory.siteFor(caller, feed) },
+        offer,
+        product.productUrl,
+      )
     : product.productUrl;
   const prices = outputPrices(offer, view);
   const currency = (feed && directory.currencyOf(feed)) ?? '';

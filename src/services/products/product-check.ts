@@ -212,13 +212,13 @@ export function toLoadFault({ code, status, message, details }: Fault, place: st
 }
 
 /** Runs a parser; raises `PF_210` for a malformed body, with `problem` if that knows better, and `origin`. */
-export function parseOrRefuse(
-  parse: () => void,
+export function parseOrRefuse<Parsed>(
+  parse: () => Parsed,
   origin: () => string,
   problem: () => string | undefined = () => undefined,
-): void {
+): Parsed {
   try {
-    parse();
+    return parse();
   } catch (error) {
     if (!(error instanceof NotParsable)) throw error;
     throw fault.noParsableContent(`the body cannot be parsed: ${problem() ?? error.message}${origin()}`);

@@ -23,7 +23,8 @@ import { type Clock } from '../../runtime/clock';
 import { Leader, Troubles } from '../../runtime/leader';
 import { LeaseHolder, SOURCES_LEASE } from '../../runtime/lease-holder';
 import { LOADS } from '../../runtime/metrics';
-import { type FileFormat, formatOfFile } from '../../wire/api/format';
+import { encodingOfFile, type FileFormat, formatOfFile } from '../../wire/api/format';
+import { encodingNamed } from '../../wire/bytes';
 import { costOfLoad, countProducts, isRefusal } from './commands';
 import { type FeedSource, loadFeed, type ProductLoader } from './load/load-feed';
 import { type LoadResult } from './load/loader';
@@ -228,7 +229,7 @@ export class SourceFetcher {
       const bytes = hashed(file.bytes, digest, known.digest);
       const { type, disposition } = file;
       const named = formatOfFile({ type, disposition, name: new URL(source.url).pathname });
-      const loaded = await this.load(feedId, source, bytes, named);
+      const loaded = await this.load(feedId, source, bytes, { named, type });
       if (loaded.held !== undefined)
         return {
           ...validatorsOf(file),
@@ -257,11 +258,12 @@ export class SourceFetcher {
 
   private async load(
     feedId: number,
-    { format, map = '', accepted = 0 }: FetchedSource,
+    { format, map = '', charset, accepted = 0 }: FetchedSource,
     bytes: AsyncIterable<Buffer>,
-    named: FileFormat | undefined,
+    { named, type }: { readonly named: FileFormat | undefined; readonly type: string | undefined },
   ): Promise<LoadResult> {
     const { budgets, clock, log, loader, follower, most } = this.parts;
+    const said = named === 'json' ? undefined : encodingOfFile(type);
     const share = new BodyShare(budgets, () => 'sources of feeds');
     const record = new FeedRefusals(clock, log).begin(feedId, 'replace', { fetched: true });
     const request = {
@@ -270,6 +272,8 @@ export class SourceFetcher {
       format: SOURCE_FORMATS.find((one) => one === format) ?? 'any',
       rows: named === 'tsv' ? 'tsv' : undefined,
       columns: { map: mappingsIn(map) },
+      // Whatever is said of it, JSON is in UTF-8.
+      encoding: charset === undefined ? said : encodingNamed(charset),
       directoryPosition: follower.position,
       source: { accepted },
     } as const;

@@ -19,6 +19,7 @@ import { defined } from '../../kernel/without';
 import { type Clock } from '../../runtime/clock';
 import { FollowedLog } from '../../runtime/followed-log';
 import { type Posted, Refusals, type ProblemFaults } from '../../wire/api/posted';
+import { encodingNamed } from '../../wire/bytes';
 import { instant, integer, text, wordOf } from '../../wire/record/kinds';
 import { complete, recordReader } from '../../wire/record/read';
 import { type AnswerOf, only, record } from '../../wire/record/record';
@@ -26,6 +27,9 @@ import { type ColumnMapping, EXPECTED_MAPPING, mappingIn } from './load/ingest/f
 
 /** Formats that a source may be said to have. */
 export const SOURCE_FORMATS = ['json', 'xml', 'csv', 'tsv'] as const;
+
+/** For messages. */
+const EXPECTED_CHARSET = 'an encoding that is known, such as windows-1252, iso-8859-15 or utf-16';
 
 const MOST_URL = 2048;
 const MOST_MAP = 4096;
@@ -61,6 +65,12 @@ export const postedSource = record({
     description: 'Reads columns of CSV as if they had other names: name:title,price:Preis',
     example: 'name:title,price:Preis',
   },
+  charset: {
+    kind: only(text(), (found) => encodingNamed(found) !== undefined, EXPECTED_CHARSET),
+    ...optional,
+    description: 'Encoding of the file, if what is said of it is wrong',
+    example: 'windows-1252',
+  },
 });
 
 /** A source as lists have it. */
@@ -75,6 +85,7 @@ export const listedSource = record(
       ...optional,
       description: 'Columns of CSV that are read as if they had other names',
     },
+    charset: { kind: text(), ...optional, description: 'Encoding of the file, if it was named' },
     state: {
       kind: wordOf('new', 'ok', 'failing', 'held'),
       description:
@@ -112,9 +123,12 @@ export function settingIn(
 ): SourceSetting & { readonly feedId: number } {
   const refusals = new Refusals(faults, {}, Infinity, {
     onUnknown: (path) =>
-      refusals.refuse('unusable', `${path.slice(0, 100)}: expected feedId, url, every, format or map`),
+      refusals.refuse(
+        'unusable',
+        `${path.slice(0, 100)}: expected feedId, url, every, format, map or charset`,
+      ),
   });
-  const { feedId, url, every, format, map } = complete(readSource(posted, refusals), refusals);
+  const { feedId, url, every, format, map, charset } = complete(readSource(posted, refusals), refusals);
   if (!URL.canParse(url)) refusals.refuse('malformedUrl', 'url: expected an absolute http or https URL');
   else {
     const problem = addressProblem(new URL(url));
@@ -122,8 +136,10 @@ export function settingIn(
   }
   if (map !== undefined && (format === 'json' || format === 'xml'))
     refusals.refuse('unusable', `map: expected no mapping of columns, since the format is ${format}`);
+  if (charset !== undefined && format === 'json')
+    refusals.refuse('unusable', 'charset: expected none, since JSON is in UTF-8');
   refusals.raise();
-  return { feedId, url, minutes: minutesOf(every) ?? NaN, ...defined({ format, map }) };
+  return { feedId, url, minutes: minutesOf(every) ?? NaN, ...defined({ format, map, charset }) };
 }
 
 const readSource = recordReader(postedSource);
@@ -236,10 +252,10 @@ export async function listedSources(
 }
 
 function listed(feedId: number, source: FetchedSource, look: SourceLook | undefined): ListedSource {
-  const { url, minutes, format, map, state, since, isAsked, held } = source;
+  const { url, minutes, format, map, charset, state, since, isAsked, held } = source;
   const last = look?.url === url ? look : undefined;
   return defined({
-    ...{ feedId, url, every: everyText(minutes), format, map, state, since },
+    ...{ feedId, url, every: everyText(minutes), format, map, charset, state, since },
     fetched: last && new Date(last.at).toISOString(),
     next: isAsked || last === undefined ? undefined : new Date(last.next).toISOString(),
     failures: last === undefined || last.failures === 0 ? undefined : last.failures,

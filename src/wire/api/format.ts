@@ -1,4 +1,5 @@
 import { type MakeFault } from '../../kernel/fault';
+import { encodingNamed } from '../bytes';
 import { type Extension } from '../keys/request-target';
 import { httpFaults } from './errors';
 
@@ -135,12 +136,14 @@ export interface BodyFaults {
 
 /**
  * The format that a Content-Type declares; RSS and Atom are XML where TSV is accepted, in feeds of products. Raises a
- * fault unless it conforms to `docs/decisions.md#a10`.
+ * fault unless it conforms to `docs/decisions.md#a10`. `anyCharset`: what is no JSON may have another than UTF-8
+ * (`docs/decisions.md#p42`).
  */
 export function bodyFormat<Accepted extends Format>(
   contentType: string | undefined,
   faults: BodyFaults,
   accepted: readonly Accepted[],
+  anyCharset = false,
 ): Accepted {
   const example = accepted.map((format) => `${MEDIA_TYPES[format][0]}; charset=utf-8`).join(' or ');
   const sent = contentType === undefined ? 'Content-Type is missing' : `Content-Type: ${contentType}`;
@@ -152,10 +155,26 @@ export function bodyFormat<Accepted extends Format>(
     throw (isType ? faults.type : (faults.syntax ?? faults.type))(`${sent}: expected ${example}`);
   }
   // Without a charset it is UTF-8.
-  const charsets = [...(contentType ?? '').matchAll(/;\s*charset\s*=\s*"?([^";\s]*)"?/gi)];
-  if (charsets.some(([, charset = '']) => !/^(utf-?8)?$/i.test(charset)))
-    throw faults.charset(`${sent}: expected ${example}`);
+  const charsets = charsetsIn(contentType);
+  if (charsets.every((charset) => /^(utf-?8)?$/i.test(charset))) return format;
+  if (!anyCharset || format === 'json') throw faults.charset(`${sent}: expected ${example}`);
+  if (new Set(charsets).size > 1 || declaredEncoding(contentType) === undefined)
+    throw faults.charset(
+      `${sent}: expected one charset that is known, such as utf-8, windows-1252 or utf-16`,
+    );
   return format;
+}
+
+function charsetsIn(contentType = ''): readonly string[] {
+  return Array.from(
+    contentType.matchAll(/;\s*charset\s*=\s*"?([^";\s]*)"?/gi),
+    ([, charset = '']) => charset,
+  );
+}
+
+/** What a Content-Type declares a body to be encoded in, as `encodingNamed` returns it; undefined: nothing that is known. */
+export function declaredEncoding(contentType: string | undefined): string | undefined {
+  return encodingNamed(charsetsIn(contentType)[0] ?? '');
 }
 
 /** RFC 9110, 8.3.1. */
@@ -190,6 +209,15 @@ export function formatOfFile({ type, disposition = '', name = '' }: FileDescript
   const declared = FILE_FORMATS.find((format) => MEDIA_TYPES[format].includes(media)) ?? formatOfType(media);
   const [, quoted, bare] = /;\s*filename\*?\s*=\s*(?:"([^"]*)"|([^;\s]*))/i.exec(disposition) ?? [];
   return declared ?? formatOfName(quoted ?? bare ?? '') ?? formatOfName(name);
+}
+
+/**
+ * What the server of a file says it is encoded in, as `encodingNamed` returns it. Undefined for UTF-8: servers say so of
+ * everything, and the file may know better.
+ */
+export function encodingOfFile(type: string | undefined): string | undefined {
+  const encoding = declaredEncoding(type);
+  return encoding === 'utf-8' ? undefined : encoding;
 }
 
 function formatOfName(name: string): FileFormat | undefined {

@@ -66,7 +66,7 @@ Keys are query parameters (\`/1.0/products?fid=1001&q=lamp\`) or matrix keys of 
 parameters only. The token of an operation's system is in the header \`Authorization: Bearer …\`, or in the query parameter
 \`token\`.
 
-Bodies are in UTF-8, whether their Content-Type says so or not; one with another charset is refused. A request with a body
+Bodies are in UTF-8, whether their Content-Type says so or not; one with another charset is refused, but for CSV, TSV and XML of products. A request with a body
 is answered 503 with \`Retry-After\` if too many bodies are being received, with this token or with all, and 408 if its body
 arrives at less than 1 KB per second. If
 requests per minute are limited, answers have the headers \`X-RateLimit-Limit\`, \`X-RateLimit-Remaining\` and \`X-RateLimit-Reset\`.

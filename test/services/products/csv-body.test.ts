@@ -26,6 +26,7 @@ const NOON = Date.parse('2026-06-15T12:00:00Z');
 interface Options {
   readonly format?: FeedFormat;
   readonly columns?: ColumnOptions;
+  readonly encoding?: string;
   readonly now?: number;
   readonly prints?: Fingerprints;
   readonly size?: number;
@@ -33,12 +34,12 @@ interface Options {
 
 /** Reads a body into a feed whose program has euros. */
 async function read(text: string | Buffer, options: Options = {}) {
-  const { format = 'csv', columns, now = NOON, prints, size = 7 } = options;
+  const { format = 'csv', columns, encoding, now = NOON, prints, size = 7 } = options;
   const spool = new Spool(SYSTEM_CLOCK, folder);
   const knowsCategory = (id: string): boolean => id === '221';
   const intake = new ProductIntake({ spool, knowsCategory, ...(prints && { fingerprints: () => prints }) });
   try {
-    const body = feedBody({ format, columns, terms: { currency: 'EUR', now } }, intake);
+    const body = feedBody({ format, columns, encoding, terms: { currency: 'EUR', now } }, intake);
     const bytes = Buffer.from(text as string);
     for (let at = 0; at < bytes.length; at += size) {
       body.write(Buffer.from(bytes.subarray(at, at + size)));
@@ -329,9 +330,13 @@ describe('a body that is refused as a whole (PF_210)', () => {
     [
       'is Latin-1',
       Buffer.from(`${HEADER}\n${ROW.replace('A lamp', 'für')}`, 'latin1'),
-      'the body must be UTF-8: in line 2, byte 10 is 0xFC (ü in Latin-1)',
+      'it is not UTF-8: in line 2, byte 10 is 0xFC (ü in Latin-1); declare what it is, such as',
     ],
-    ['is UTF-16', Buffer.from(`\ufeff${HEADER}\n${ROW}`, 'utf16le'), 'it is UTF-16, expected UTF-8'],
+    [
+      'has a header in Latin-1',
+      Buffer.from(`${HEADER},Größe\n${ROW},1`, 'latin1'),
+      `it is not UTF-8: in line 1, byte ${HEADER.length + 4} is 0xF6 (ö in Latin-1); declare what it is, such as`,
+    ],
     ['has too many columns', `${HEADER},${'x,'.repeat(1000)}y\n`, 'more than 1000 columns'],
   ])('%s', async (_, text, message) => {
     const found = await refusal(text, { size: 50 });
@@ -421,6 +426,14 @@ describe('a Google Merchant feed as TSV (decisions P36)', () => {
       "PF_280 p1 line 2: column sale_price (price): expected a price in EUR, the currency of the program, got '9.99 USD'",
     ],
     [
+      { price: '12.50 USD', sale_price: '9.99 EUR' },
+      "PF_280 p1 line 2: column price: expected a price in EUR, the currency of the program, got '12.50 USD'",
+    ],
+    [
+      { sale_price: '9.99 USD', 'sale price effective date': '2026-07-01T00:00Z/2026-07-30' },
+      "PF_280 p1 line 2: column sale_price: expected a price in EUR, the currency of the program, got '9.99 USD'",
+    ],
+    [
       { sale_price: '9.99', sale_price_effective_date: 'June' },
       /^PF_430 p1 line 2: column sale_price_effective_date: expected two times/,
     ],
@@ -428,6 +441,73 @@ describe('a Google Merchant feed as TSV (decisions P36)', () => {
   ])('is refused with %j', async (others, fault) => {
     const { faults } = await read(tsv(others), { format: 'tsv' });
     expect(faults).toEqual([typeof fault === 'string' ? fault : (expect.stringMatching(fault) as unknown)]);
+  });
+});
+
+describe('a body in another encoding (decisions P42)', () => {
+  const NAME = 'Für 5 € – “Œuvre”';
+  const text = `${HEADER}\n${ROW.replace('A lamp', NAME)}`;
+  const xml = (declared: string, name = NAME) =>
+    `<?xml version="1.0" ${declared}?>\n<products><product sourceProductId="p1"><name>Lamp</name><description>${name}</description>` +
+    '<price>12.50</price><productUrl>https://shop.example/1</productUrl><productImage>https://img.example/1.png</productImage>' +
+    '<category name="Lamps"/></product></products>';
+  const CP1252: Readonly<Record<string, number>> = { '€': 0x80, '–': 0x96, '“': 0x93, '”': 0x94, Œ: 0x8c };
+  const windows = (of: string) => Buffer.from(Array.from(of, (one) => CP1252[one] ?? one.charCodeAt(0)));
+  const utf16 = (of: string) => Buffer.from(of, 'utf16le');
+  const swapped = (of: string) => Buffer.from(utf16(of)).swap16();
+  const CASES: readonly (readonly [string, Buffer, Options])[] = [
+    ['rows that are declared to be windows-1252', windows(text), { encoding: 'windows-1252' }],
+    ['rows of any format', windows(text), { encoding: 'windows-1252', format: 'any' }],
+    ['rows in UTF-16 with a byte order mark', utf16(`\ufeff${text}`), {}],
+    ['rows in big-endian UTF-16', swapped(`\ufeff${text}`), { format: 'any' }],
+    ['rows in UTF-16 that is declared', utf16(text), { encoding: 'utf-16le' }],
+    [
+      'rows whose byte order mark knows better',
+      Buffer.from(`\ufeff${text}`),
+      { encoding: 'windows-1252', size: 1 },
+    ],
+    ['XML that declares it', windows(xml('encoding="Windows-1252"')), { format: 'xml' }],
+    ['XML that declares Latin-1', windows(xml("encoding='ISO-8859-1'")), { format: 'any', size: 1 }],
+    ['XML with a declared charset', windows(xml('')), { format: 'xml', encoding: 'windows-1252' }],
+    ['XML in UTF-16', utf16(`\ufeff${xml('encoding="UTF-16"')}`), { format: 'xml' }],
+    ['XML in UTF-16 without a mark', swapped(xml('encoding="UTF-16"')), { format: 'any', size: 3 }],
+  ];
+  it.each(CASES)('is read: %s', async (_, bytes, options) => {
+    const { products, faults } = await read(bytes, options);
+    expect(faults).toEqual([]);
+    expect(products).toMatchObject([{ sourceProductId: 'p1', description: NAME }]);
+  });
+
+  it('of eight bits has its own characters', async () => {
+    const bytes = Buffer.from(text.replace(NAME, 'A\xa4\xa6'), 'latin1');
+    const { products } = await read(bytes, { encoding: 'iso-8859-15' });
+    expect(products).toMatchObject([{ description: 'A€Š' }]);
+  });
+
+  it('is recognised by what it is in UTF-8, and its faults name line and column', async () => {
+    const { products, faults } = await read(utf16(`\ufeff${text}\n${ROW.replace('12.50', 'é')}`));
+    expect(products).toHaveLength(1);
+    expect(faults).toEqual([expect.stringMatching(/^PF_280 p1 line 3: column price: .* got 'é'$/)]);
+  });
+
+  it.each<readonly [string, Buffer, Options, string]>([
+    ['is not what it says', Buffer.from([0xd8, 0, 0xd8, 0]), { encoding: 'utf-16be' }, 'it is not utf-16be'],
+    [
+      'contradicts its declaration',
+      Buffer.from(xml('encoding="ISO-8859-1"')),
+      { format: 'xml', encoding: 'utf-8' },
+      'the XML declaration has the encoding ISO-8859-1: expected UTF-8',
+    ],
+    [
+      'declares what nobody knows',
+      Buffer.from(xml('encoding="EBCDIC"')),
+      { format: 'xml' },
+      'the XML declaration has the encoding EBCDIC',
+    ],
+  ])('is refused if it %s', async (_, bytes, options, message) => {
+    const found = await refusal(bytes, options);
+    expect(found).toMatch(/^PF_210 /);
+    expect(found).toContain(message);
   });
 });
 

@@ -315,18 +315,22 @@ export function productOf(named: NamedTexts, separators: CellSeparators, terms: 
   };
 }
 
+/** A price that does not apply, since a sale price does; and a sale price that does not. */
+const [REGULAR, SALE] = ['price.regular', 'sale_price'] as const;
+
 /** `column Preis (price)`: what the text is called, and the field of the product. */
 function nameFor(path: string, { meanings, names, texts }: NamedTexts, isSale: boolean): string {
-  const field = path.split(/[.[]/)[0] ?? path;
+  const field = path === SALE ? 'price' : (path.split(/[.[]/)[0] ?? path);
   const of = (at: number): string => meanings[at] ?? '';
+  const isSaleFirst = path === SALE || (isSale && path !== REGULAR);
+  const rank = (at: number): number => Number((of(at) === 'sale_price') !== isSaleFirst);
   const at = [...names.keys()]
     .filter((one) => fieldOf(of(one)) === field && (texts[one] ?? '') !== '')
-    .sort((one, other) =>
-      isSale ? Number(of(other) === 'sale_price') - Number(of(one) === 'sale_price') : 0,
-    );
+    .sort((one, other) => rank(one) - rank(other));
   const name = names[at[0] ?? names.findIndex((_, one) => fieldOf(of(one)) === field)];
   if (name === undefined) return path;
-  return plain(name) === plain(path) ? `column ${name}` : `column ${name} (${path})`;
+  const meant = path === REGULAR ? field : path;
+  return plain(name) === plain(meant) ? `column ${name}` : `column ${name} (${meant})`;
 }
 
 interface FoundPrice {
@@ -335,7 +339,7 @@ interface FoundPrice {
   readonly wrong: readonly WrongValue[];
 }
 
-/** The present price, whose currency must be the program's, named beside the amount or by itself. */
+/** The present price. All prices must be in the program's currency, named beside the amount or by itself. */
 function priceOf({ price, sale, saleDates, currency }: Draft['money'], terms: FeedTerms): FoundPrice {
   const wrong: WrongValue[] = [];
   let isSale = sale !== undefined;
@@ -347,19 +351,23 @@ function priceOf({ price, sale, saleDates, currency }: Draft['money'], terms: Fe
       wrong.push({ path: 'sale_price_effective_date', value: saleDates, expected, problem: 'notDate' });
     isSale = during ?? true;
   }
-  const text = isSale ? sale : price;
-  const [, amount = text?.trim(), beside] = MONEY.exec(text?.trim() ?? '') ?? [];
   const own = terms.currency;
   const isOther = (one: string | undefined): one is string =>
     one !== undefined && own !== '' && one.trim().toUpperCase() !== own;
-  if (isOther(beside)) {
+  const amountOf = (text: string | undefined, path: string): string | undefined => {
+    const [, amount = text?.trim(), beside] = MONEY.exec(text?.trim() ?? '') ?? [];
     const expected = `a price in ${own}, the currency of the program`;
-    wrong.push({ path: 'price', value: text ?? '', expected, problem: 'malformedPrice' });
-  } else if (isOther(currency)) {
+    if (isOther(beside)) wrong.push({ path, value: text ?? '', expected, problem: 'malformedPrice' });
+    return amount && withPoint(amount);
+  };
+  const dated = wrong.length;
+  const regular = amountOf(price, isSale ? REGULAR : 'price');
+  const reduced = amountOf(sale, isSale ? 'price' : SALE);
+  if (wrong.length === dated && isOther(currency)) {
     const expected = `${own}, the currency of the program`;
     wrong.push({ path: 'currency', value: currency, expected, problem: 'malformedPrice' });
   }
-  return { amount: amount && withPoint(amount), isSale, wrong };
+  return { amount: isSale ? reduced : regular, isSale, wrong };
 }
 
 /** An amount and what follows it, which should be a code of ISO 4217: `12.99 EUR`. */

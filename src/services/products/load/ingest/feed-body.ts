@@ -1,11 +1,19 @@
 import { productFaults as fault } from '../../../../domain/products/feed';
 import { digestOf } from '../../../../domain/products/fingerprints';
-import { GrowingBytes, NotParsable, utf8Text } from '../../../../wire/bytes';
+import {
+  EncodedDecoder,
+  encodingNamed,
+  foreignByte,
+  GrowingBytes,
+  markedEncoding,
+  NotParsable,
+} from '../../../../wire/bytes';
 import { csvCells, CsvCutter, type CsvDialect, separatorIn } from '../../../../wire/csv/cut';
 import { type CsvSeparators } from '../../../../wire/csv/rows';
 import { parseOrRefuse } from '../../product-check';
 import { type FeedTerms, meaningOf, missingAmong, plain, READABLE_NAMES, together } from './columns';
 import { JsonBody, type ProductIntake, XmlBody } from './product-intake';
+import { foreignText } from './validate';
 
 /** What a body of products is; `any` is recognised by its first character. */
 export type FeedFormat = 'json' | 'xml' | 'csv' | 'tsv' | 'any';
@@ -36,12 +44,28 @@ export interface FeedDescription {
   /** What `any` is if it has rows; by default CSV. */
   readonly rows?: 'tsv' | undefined;
   readonly columns?: ColumnOptions | undefined;
+  /** What it is declared to be encoded in, as `encodingNamed` returns it. */
+  readonly encoding?: string | undefined;
   readonly terms: FeedTerms;
 }
 
-/** The products of a body go to `intake`. Raises `PF_430` for options that have no effect on the format. */
-export function feedBody(
-  { format, rows, columns = {}, terms }: FeedDescription,
+/**
+ * The products of a body go to `intake`. Raises `PF_430` for options that have no effect on the format. JSON is in UTF-8,
+ * other formats may have another encoding (`docs/decisions.md#p42`).
+ */
+export function feedBody(description: FeedDescription, intake: ProductIntake): FeedBody {
+  const body = utf8Body(description, intake);
+  if (description.format === 'json') return body;
+  return new BeginningBody((begin, isAll) => {
+    const encoding = encodingOf(begin, isAll, description.encoding);
+    if (encoding === undefined) return undefined;
+    const isUtf8 = encoding === 'utf-8';
+    return { body: isUtf8 ? body : new DecodedBody(new EncodedDecoder(encoding), body), from: begin };
+  });
+}
+
+function utf8Body(
+  { format, rows, columns = {}, terms }: Omit<FeedDescription, 'encoding'>,
   intake: ProductIntake,
 ): FeedBody {
   switch (format) {
@@ -101,6 +125,59 @@ class BeginningBody implements FeedBody {
   }
 }
 
+/** Bytes of a byte order mark, or of what else tells UTF-16; and those in which an XML declaration ends. */
+const MARK_BYTES = 4;
+const MAX_DECLARATION = 1024;
+
+/** What may be the beginning of an XML declaration, and one with an encoding. */
+const DECLARATION_BEGUN = /^\s*(?:<(?:\?(?:x(?:m(?:l[^>]*)?)?)?)?)?$/;
+const DECLARED = /^(\s*<\?xml\s[^>]*?\sencoding\s*=\s*["'])([\w.:-]+)/;
+
+/**
+ * What a body is encoded in: by its first bytes, by what is declared of it, or by its XML declaration; `utf-8` if nothing
+ * says so. Undefined, unless it `isAll`, if these bytes do not tell.
+ */
+function encodingOf(begin: Buffer, isAll: boolean, declared: string | undefined): string | undefined {
+  if (begin.length < MARK_BYTES && !isAll) return undefined;
+  const known = markedEncoding(begin) ?? declared;
+  if (known === 'utf-8') return known;
+  // All other encodings that are known have the characters of ASCII in the same bytes, as far as a declaration needs them.
+  const decoder = new EncodedDecoder(known ?? 'windows-1252');
+  const prolog = parseOrRefuse(() => decoder.write(begin.subarray(0, MAX_DECLARATION)), NOWHERE);
+  const mayBegin = prolog.length < MAX_DECLARATION / 2 && DECLARATION_BEGUN.test(prolog);
+  if (mayBegin && !isAll) return undefined;
+  if (known !== undefined) return known;
+  const own = encodingNamed(DECLARED.exec(prolog)?.[2] ?? 'utf-8') ?? 'utf-8';
+  // A declaration that can be read is not in UTF-16.
+  return own.startsWith('utf-16') ? 'utf-8' : own;
+}
+
+/** A body in another encoding, which is passed on in UTF-8 as it comes in; an XML declaration says so. */
+class DecodedBody implements FeedBody {
+  private hasBegun = false;
+
+  constructor(
+    private readonly decoder: EncodedDecoder,
+    private readonly body: FeedBody,
+  ) {}
+
+  write(chunk: Buffer): void {
+    this.pass(parseOrRefuse(() => this.decoder.write(chunk), NOWHERE));
+  }
+
+  end(): void {
+    this.pass(parseOrRefuse(() => this.decoder.end(), NOWHERE));
+    this.body.end();
+  }
+
+  private pass(text: string): void {
+    if (text === '') return;
+    const own = this.hasBegun ? text : text.replace(DECLARED, '$1UTF-8');
+    this.hasBegun = true;
+    this.body.write(Buffer.from(own));
+  }
+}
+
 /** A body whose format is recognised by its first character: `<` begins XML, `{` JSON, anything else CSV. */
 function anyBody(description: Omit<FeedDescription, 'format'>, intake: ProductIntake): FeedBody {
   return new BeginningBody((begin, isAll) => {
@@ -112,7 +189,7 @@ function anyBody(description: Omit<FeedDescription, 'format'>, intake: ProductIn
       return undefined;
     }
     const format = first === LESS ? 'xml' : first === BRACE ? 'json' : (description.rows ?? 'csv');
-    const body = feedBody({ ...description, format }, intake);
+    const body = utf8Body({ ...description, format }, intake);
     // White space may precede JSON, but not an XML declaration.
     return { body, from: format === 'xml' ? begin.subarray(begin.indexOf(LESS)) : begin };
   });
@@ -139,14 +216,10 @@ const MAX_HEADER = 256 * 1024;
 const MAX_ROW = 1024 * 1024;
 const MAX_COLUMNS = 1000;
 
-const UTF_16 = [Buffer.from([0xff, 0xfe]), Buffer.from([0xfe, 0xff])];
-
-/** CSV of which the first row names the columns (`docs/decisions.md#p35`). Raises `PF_210` for another encoding than UTF-8. */
+/** CSV of which the first row names the columns (`docs/decisions.md#p35`). */
 function csvBody(description: FeedDescription, intake: ProductIntake): FeedBody {
   return new BeginningBody((begin, isAll) => {
     if (firstLine(begin) === undefined && !isAll && begin.length <= MAX_HEADER) return undefined;
-    if (UTF_16.some((mark) => begin.subarray(0, mark.length).equals(mark)))
-      throw fault.noParsableContent('the body cannot be parsed: it is UTF-16, expected UTF-8');
     const isMarked = begin.subarray(0, BYTE_ORDER_MARK.length).equals(BYTE_ORDER_MARK);
     const from = isMarked ? begin.subarray(BYTE_ORDER_MARK.length) : begin;
     const { format, columns: { separators, embrace = '"' } = {} } = description;
@@ -174,7 +247,7 @@ class RowsBody implements FeedBody {
       maxRow: MAX_ROW,
       onRow: (row, line) => {
         if (this.hasHeader) this.intake.addBytes(row, line);
-        else this.readHeader(csvCells(utf8Text(row), dialect).cells, dialect);
+        else this.readHeader(row, line, dialect);
       },
       onOversized: (line) => {
         if (!this.hasHeader) throw new NotParsable(`the header has more than ${MAX_ROW} bytes`);
@@ -194,10 +267,12 @@ class RowsBody implements FeedBody {
     }, NOWHERE);
   }
 
-  private readHeader(cells: readonly string[], dialect: CsvDialect): void {
+  private readHeader(row: Buffer, line: number, dialect: CsvDialect): void {
     this.hasHeader = true;
     const { columns = {}, terms } = this.description;
-    const names = cells.map((cell) => cell.trim());
+    const foreign = foreignByte(row);
+    if (foreign !== undefined) throw new NotParsable(foreignText(line, foreign));
+    const names = csvCells(row.toString(), dialect).cells.map((cell) => cell.trim());
     if (names.length > MAX_COLUMNS) throw new NotParsable(`the header has more than ${MAX_COLUMNS} columns`);
     const meanings = meaningsOf(names, columns.map ?? []);
     const [, value = ';', part = ':'] = columns.separators ?? [];

@@ -299,7 +299,7 @@ function parseRow(written: WrittenRows, bytes: Buffer, line: number): Parsed | P
   const { names, meanings, within, terms, embrace } = written;
   const foreign = isAscii(bytes) ? undefined : foreignByte(bytes);
   if (foreign !== undefined)
-    throw fault.noParsableContent(`the body must be UTF-8: in line ${line}, ${foreign}`);
+    throw fault.noParsableContent(`the body cannot be parsed: ${foreignText(line, foreign)}`);
   const row = bytes.toString();
   const { cells: texts, malformed } = csvCells(row, written);
   const refused = (message: string): ProductRefusal => {
@@ -322,6 +322,14 @@ function parseRow(written: WrittenRows, bytes: Buffer, line: number): Parsed | P
     return refused(`${columnOf(forbidden)} has the character ${character}, which XML does not allow`);
   }
   return { ...productOf({ meanings, names, texts }, within, terms), isPlain: false };
+}
+
+/** For messages: a byte of a row that is not UTF-8, and what helps. */
+export function foreignText(line: number, foreign: string): string {
+  return (
+    `it is not UTF-8: in line ${line}, ${foreign}; declare what it is, such as Content-Type: text/csv; ` +
+    'charset=windows-1252, or --charset windows-1252'
+  );
 }
 
 const BACKSLASH = 0x5c;
