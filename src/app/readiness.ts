@@ -1,14 +1,15 @@
 import { randomUUID } from 'node:crypto';
 import { open, statfs, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
-import { PROJECTIONS } from '../../projections';
+import { DELIVERY_PROJECTIONS, PROJECTIONS } from '../../projections';
 import { type Engines } from '../engines/open';
 import { type Position, type RecordedEvent } from '../kernel/event';
 import { type EventLog, RevisionConflict } from '../kernel/event-log';
 import { type FollowedDirectory } from '../network/follower';
 import { parkedCount, parkedEventCounter } from '../operations/parked';
 import { type Readiness } from '../operations/rest/operators.module';
-import { unpausedOf, visiblePosition, waitForPosition } from '../projector/wait';
+import { type Notes, readNotes } from '../projector/notes';
+import { visiblePosition, waitForPosition } from '../projector/wait';
 import { SYSTEM_CLOCK } from '../runtime/clock';
 import { PROJECTOR_LEASE } from '../runtime/lease-holder';
 import { reasonOf, withEngineTimeout } from '../runtime/unavailable';
@@ -35,6 +36,14 @@ const TROUBLED = {
   notifier: 'the notifier',
   disk: 'the data folder',
 } as const;
+
+const NAMES = [...PROJECTIONS, ...DELIVERY_PROJECTIONS].map(({ collection }) => collection.name);
+
+/** Anybody may ask: not who has paused them. */
+function pausedText(paused: ReadonlyMap<string, Notes['paused']>): string {
+  const since = Array.from(paused, ([name, note]) => `${name} since ${note.since}`);
+  return `${since.join(', ')}: \`affilog projections resume ${[...paused.keys()].join(' ')}\` continues ${paused.size === 1 ? 'it' : 'them'}`;
+}
 
 /** Why parts of this process make no progress; undefined while they do. A role that it does not have is absent. */
 export type RoleTroubles = Readonly<
@@ -122,8 +131,9 @@ export async function readinessOf(
   }));
   const findAppends = shared('the event log', () => requireAppends(log));
   const findModels = shared('the read store', async () => {
+    const paused = await readNotes(store, 'paused', NAMES);
     // Those that are paused are meant to be behind.
-    const followed = await unpausedOf(store, PROJECTIONS);
+    const followed = PROJECTIONS.filter(({ collection }) => !paused.has(collection.name));
     const isPaused = followed.length === 0;
     caughtUp ||= isPaused || (await waitForPosition(SYSTEM_CLOCK, store, followed, start, 0));
     const { name, ms } = PROJECTOR_LEASE;
@@ -131,6 +141,7 @@ export async function readinessOf(
     return {
       shown: isPaused ? start : await visiblePosition(store, followed),
       parked: await parkedCount(store),
+      paused: paused.size === 0 ? undefined : pausedText(paused),
       isProjected,
     };
   });
@@ -180,7 +191,7 @@ export async function readinessOf(
     const [head, models, appends] = await Promise.allSettled([findHead(), findModels(), findAppends()]);
     const inTrouble = (await found).filter(([, trouble]) => trouble !== undefined);
     const { disk, ...roles } = Object.fromEntries(inTrouble) as { [Part in keyof RoleTroubles]: string };
-    const { shown, parked, isProjected } = models.status === 'fulfilled' ? models.value : {};
+    const { shown, parked, paused, isProjected } = models.status === 'fulfilled' ? models.value : {};
     const unused = head.status === 'fulfilled' ? head.value.unused : 0;
     const lag =
       shown === undefined || head.status === 'rejected' ? undefined : await behind(shown, head.value.head);
@@ -200,6 +211,7 @@ export async function readinessOf(
       waiting,
       ...(parked === undefined ? {} : { parked: parked + unused }),
       ...(lag?.isKnown === true ? { behind: lag.seconds } : {}),
+      ...(paused === undefined ? {} : { paused }),
       ...roles,
     };
   };

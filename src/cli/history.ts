@@ -55,10 +55,7 @@ function withPoints(command: Command): Command {
     .option('--at <time>', 'What it was at this time; a date includes its day (UTC).')
     .option('--position <position>', 'What it was at this position of the log.')
     .option('--version <number>', 'What it was after so many of its events.', integerFrom(1))
-    .option(
-      '--diff <points...>',
-      'What differs between two points: versions, positions of 19 digits, or times.',
-    )
+    .option('--diff <points...>', 'What differs between two points: versions, positions (p1234), or times.')
     .option('--json', 'One JSON object a line, with the state after each event.');
 }
 
@@ -101,7 +98,8 @@ export function addActions(affilog: Command, parts: CliParts): void {
         const { listActions, operatorText } = await import('../operations/actions.js');
         const textOf = (one: ListedAction): string => {
           const asked = Object.entries(one.asked).map(([name, value]) => `${name}=${value}`);
-          const how = one.failure === undefined ? one.state : `${one.state}: ${one.failure}`;
+          const more = one.state === 'unfinished' ? 'in progress, or its process was killed' : one.failure;
+          const how = more === undefined ? one.state : `${one.state}: ${more}`;
           const why = one.reason === undefined ? [] : [`because: ${one.reason}`];
           return [one.number, one.time, operatorText(one.by), one.action, asked.join(' '), how, ...why].join(
             '\t',

@@ -145,6 +145,7 @@ function listed(text: string): readonly string[] {
 }
 
 interface BackupFlags {
+  readonly verify?: boolean;
   readonly withKey?: boolean;
   readonly json?: boolean;
 }
@@ -157,11 +158,22 @@ export function addBackup(affilog: Command, parts: CliParts): void {
       'Back up the event log, the delivery log, and with --with-key the key, consistently, while servers run. Repeated ' +
         'into the same folder, it adds what is new.',
     )
-    .argument('<to>', 'an empty folder, or that of an earlier backup')
+    .argument('<to>', 'an empty folder, or that of an earlier backup; not in DATA_DIR')
     .option('--with-key', 'Include notify.key, from which the secrets of subscriptions are derived.')
+    .option(
+      '--verify',
+      'Only read what is in the folder, on any machine, and say up to when it is, and whether it can be restored: exits with ' +
+        '1 if not.',
+    )
     .option('--json', 'Print the result as JSON.')
-    .action(async (to: string, { withKey = false, json = false }: BackupFlags, command: Command) => {
+    .action(async (to: string, flags: BackupFlags, command: Command) => {
+      const { withKey = false, json = false, verify = false } = flags;
       const { backUp } = await import('../operations/backup.js');
+      if (verify && withKey) throw new UsageError('--verify: cannot be combined with --with-key');
+      if (verify) {
+        await verifyIn(to, json, parts);
+        return;
+      }
       const config = await configOf(command, parts);
       await withEngines(command, parts, async (engines, begin) => {
         const options = { withKey, clock: SYSTEM_CLOCK, begin };
@@ -206,6 +218,25 @@ export function addBackup(affilog: Command, parts: CliParts): void {
       };
       await withEngines(command, parts, restore, { importing: true });
     });
+}
+
+async function verifyIn(folder: string, json: boolean, parts: CliParts): Promise<void> {
+  const { verifyBackup } = await import('../operations/backup.js');
+  const found = await withProgress(parts, (shown) => verifyBackup(folder, shown));
+  const { at, events, position, bytes, until, hasDeliveries, hasKey, problems } = found;
+  const last = until === undefined ? '' : `, the last one of ${until}`;
+  const lines = [
+    `a backup of ${at}, ${sizeText(bytes)}: ${events} events up to position ${numberOf(position)}${last}`,
+    hasDeliveries ? 'with the delivery log, which fits to it' : 'without a delivery log',
+    hasKey ? 'with the key' : 'without the key: NOTIFY_KEY, or notify.key, is to be kept elsewhere',
+    'all of it can be read: `affilog restore` restores it',
+  ];
+  const shown = problems.length === 0 ? lines : [lines[0], ...problems.map((one) => `  ${one}`)];
+  parts.stdout.write(json ? `${JSON.stringify(found)}\n` : `${shown.join('\n')}\n`);
+  if (problems.length > 0)
+    throw new CommandError(
+      'the backup cannot be restored: make another one in an empty folder, and find out what its disk does',
+    );
 }
 
 interface DocumentFlags extends JsonFlag {

@@ -3,7 +3,7 @@ import { type DeliveryState } from '../../projections/deliveries';
 import { STATES } from '../domain/deliveries/stored-delivery';
 import { TOPIC_NAMES, type TopicName } from '../domain/subscriptions/subscription';
 import { CommandError } from '../operations/command-error';
-import { type AnySubscription } from '../operations/notifications';
+import { type AnySubscription, type ReceiverOf } from '../operations/notifications';
 import { SYSTEM_CLOCK } from '../runtime/clock';
 import {
   addedId,
@@ -109,10 +109,10 @@ export function addNotifications(affilog: Command, parts: CliParts): void {
     .option('--state <id>', 'state of the example; by default the first one of the filter', integerFrom(0))
     .option('--wait <seconds>', 'how long to wait for the outcome', integerFrom(0, 600), 15)
     .action(
-      onEngines(parts, async (engines, subscriptionId: string, receiverId: string, flags: TestFlags) => {
+      onEngines(parts, async (engines, one: string, other: string, flags: TestFlags) => {
         const { testReceiver } = await operations();
         const options = { stateId: flags.state, within: flags.wait * 1000, signal: stopSignal() };
-        const { answer, isOver } = await testReceiver(engines, { subscriptionId, receiverId }, options);
+        const { answer, isOver } = await testReceiver(engines, receiverNamed(one, other), options);
         stdout.write(`${JSON.stringify(answer, undefined, 2)}\n`);
         if (answer.state === 'held')
           throw new CommandError('the system has disabled the receiver: the test is sent when it is enabled');
@@ -126,9 +126,11 @@ export function addNotifications(affilog: Command, parts: CliParts): void {
         'disabled stays so.',
     )
     .action(
-      onEngines(parts, async (engines, subscriptionId: string, receiverId: string) => {
+      onEngines(parts, async (engines, one: string, other: string) => {
         const { enableReceiver } = await operations();
-        const isEnabled = await enableReceiver(engines, { subscriptionId, receiverId });
+        const which = receiverNamed(one, other);
+        const { receiverId } = which;
+        const isEnabled = await enableReceiver(engines, which);
         stdout.write(
           isEnabled
             ? `${receiverId} is enabled: what waits for it is sent\n`
@@ -220,8 +222,17 @@ interface TestFlags {
 function ofReceiver(command: Command): Command {
   return command
     .argument('<subscription>', 'its id')
-    .argument('<receiver>', 'its id, as receivers and deliveries list it');
+    .argument('<receiver>', 'its id, as receivers and deliveries list it; the two ids in either order');
 }
+
+/** Ids of subscriptions are twice as long: in whatever order they are given. */
+function receiverNamed(one: string, other: string): ReceiverOf {
+  const [subscriptionId, receiverId] =
+    isSubscriptionId(other) && !isSubscriptionId(one) ? [other, one] : [one, other];
+  return { subscriptionId, receiverId };
+}
+
+const isSubscriptionId = (id: string): boolean => /^\w{32}$/.test(id);
 
 function whose(command: Command): Command {
   return command

@@ -64,7 +64,11 @@ export function addProjections(affilog: Command, parts: CliParts): void {
         'Leave read models as they are until they are resumed, also after restarts. Searches continue with what is there.',
       ),
     ['paused', 'nothing to pause'],
-    async (engines, names) => await (await operations()).pauseReadModels(engines, names, SYSTEM_CLOCK),
+    async (engines, names) => {
+      const { operatorText } = await import('../operations/actions.js');
+      const by = operatorText({ user: shellUser() });
+      return await (await operations()).pauseReadModels(engines, names, SYSTEM_CLOCK, by);
+    },
   );
   changing(
     projections.command('resume <names...>').description('Let paused read models follow the log again.'),
@@ -305,8 +309,9 @@ function rowOf(one: ReadModelState): readonly string[] {
 function remarksOn({ reason, rebuild: built, failure, generations }: ReadModelState): readonly string[] {
   const remarks = reason === undefined ? [] : [reason];
   if (built !== undefined) {
-    const { isComparison, generation, phase, events, total, end, isRunning } = built;
-    const what = isComparison ? 'comparison' : 'rebuild';
+    const { isComparison, generation, phase, readModels, events, total, end, isRunning } = built;
+    const pass = readModels === 1 ? '' : ` of ${readModels} read models in one pass`;
+    const what = `${isComparison ? 'comparison' : 'rebuild'}${pass}`;
     const until = isRunning ? `expected to end at ${end}` : 'interrupted: the same command continues it';
     remarks.push(`${what}: generation ${generation}, ${phase}, ${events} of ${total} events, ${until}`);
   }

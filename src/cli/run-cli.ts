@@ -79,6 +79,7 @@ const EXPECTED: Readonly<Record<string, ExitCode>> = {
   UnknownAsOf: 1,
   RebuildUnderWay: 1,
   SwapRefused: 1,
+  PauseNotSeen: 1,
 };
 
 /** What helps against an expected error whose message does not say it. */

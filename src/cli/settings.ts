@@ -26,6 +26,7 @@ import {
 import { CommandError, UsageError } from '../operations/command-error';
 import { type SingleBar } from 'cli-progress';
 import { type RebuildProgress } from '../projector/rebuild';
+import { type CheckProgress } from '../operations/backup';
 import { type CopyProgress } from '../operations/copy-log';
 import { type ExportProgress } from '../operations/export-log';
 import { type ImportProgress } from '../operations/import-transactions';
@@ -373,7 +374,13 @@ export async function confirm(
 export type Output = NodeJS.WritableStream & { readonly isTTY?: boolean };
 
 type ShownProgress =
-  RebuildProgress | CopyProgress | ExportProgress | ImportProgress | SendProgress | SnapshotProgress;
+  | CheckProgress
+  | CopyProgress
+  | ExportProgress
+  | ImportProgress
+  | RebuildProgress
+  | SendProgress
+  | SnapshotProgress;
 
 /** Shows the progress of a rebuild, a copy or an import: a bar in a terminal, otherwise a line every few seconds. */
 export interface ProgressDisplay {
@@ -384,6 +391,7 @@ export interface ProgressDisplay {
 const PHASES: Readonly<Record<ShownProgress['phase'], string>> = {
   copy: 'copying the log',
   verify: 'comparing the copy',
+  check: 'reading the backup',
   export: 'exporting the log',
   project: 'projecting the log',
   index: 'building indexes',
@@ -403,6 +411,24 @@ function unitOf(phase: ShownProgress['phase']): string {
   return UNITS[phase] ?? 'events';
 }
 
+/** What is done, and at which of several read models a step is that is not about events. */
+function describedWork({
+  phase,
+  readModels: all = 1,
+  readModel,
+  part,
+}: Pick<ShownProgress, 'phase'> &
+  Partial<Pick<RebuildProgress, 'part' | 'readModel' | 'readModels'>>): readonly [
+  string,
+  { readonly text: string; readonly share: number }?,
+] {
+  const many = all > 1 && readModel === undefined ? ` for ${all} read models` : '';
+  const what = `${part === undefined ? '' : `${part}: `}${PHASES[phase]}${many}`;
+  if (readModel === undefined) return [what];
+  const { name, number } = readModel;
+  return [what, { text: `${name}, ${number} of ${all} read models`, share: (number - 1) / all }];
+}
+
 export async function progressOn(output: Output, now: () => number = Date.now): Promise<ProgressDisplay> {
   return output.isTTY === true ? await barOn(output) : linesOn(output, now);
 }
@@ -413,10 +439,13 @@ async function barOn(output: Output): Promise<ProgressDisplay> {
   const bar: SingleBar = new Bar({ format, stream: output, hideCursor: true }, Presets.legacy);
   bar.start(1, 0, { phase: PHASES.project, done: '0', unit: unitOf('project'), rate: 0, left: '?' });
   return {
-    show({ phase, events, total, share, rate, secondsLeft }) {
-      const pace = { rate: Math.round(rate), left: Math.ceil(secondsLeft) };
-      const done = total === 0 ? 'no' : `${events}/${total}`;
-      bar.update(share, { phase: PHASES[phase], done, unit: unitOf(phase), ...pace });
+    show(progress) {
+      const { phase, events, total, share, rate, secondsLeft } = progress;
+      const [what, step] = describedWork(progress);
+      const shown = { phase: what, rate: Math.round(rate), left: Math.ceil(secondsLeft) };
+      if (step !== undefined) bar.update(step.share, { ...shown, done: step.text, unit: '' });
+      else
+        bar.update(share, { ...shown, done: total === 0 ? 'no' : `${events}/${total}`, unit: unitOf(phase) });
     },
     end: () => bar.stop(),
   };
@@ -426,17 +455,19 @@ async function barOn(output: Output): Promise<ProgressDisplay> {
 const LINE_MS = 5_000;
 
 function linesOn(output: Output, now: () => number): ProgressDisplay {
-  let last: { readonly phase: string; readonly at: number } | undefined;
+  let last: { readonly what: string; readonly at: number } | undefined;
   return {
-    show({ phase, events, total, share, rate, secondsLeft }) {
-      if (last?.phase === phase && now() - last.at < LINE_MS) return;
-      last = { phase, at: now() };
-      const pace = `${Math.round(rate)}/s, ${Math.ceil(secondsLeft)} s left`;
+    show(progress) {
+      const { phase, events, total, share, rate, secondsLeft } = progress;
+      const [what, step] = describedWork(progress);
+      if (last?.what === what && now() - last.at < LINE_MS) return;
+      last = { what, at: now() };
       const done =
         total === 0
           ? `${Math.round(share * 100)} %, no ${unitOf(phase)} yet`
           : `${events} of ${total} ${unitOf(phase)}`;
-      output.write(`${PHASES[phase]}: ${done}, ${pace}\n`);
+      const shown = step === undefined ? `${done}, ${Math.round(rate)}/s` : step.text;
+      output.write(`${what}: ${shown}, ${Math.ceil(secondsLeft)} s left\n`);
     },
     end: () => undefined,
   };

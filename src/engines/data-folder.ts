@@ -1,5 +1,5 @@
-import { access, constants, mkdir, open, readFile, rm } from 'node:fs/promises';
-import { dirname, join, resolve } from 'node:path';
+import { access, constants, mkdir, open, readFile, realpath, rm } from 'node:fs/promises';
+import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path';
 import { DamagedLog, EngineUnavailable } from '../kernel/event-log';
 import { NamedError } from '../kernel/fault';
 import { codeOf, isObject } from '../kernel/unknown';
@@ -139,20 +139,44 @@ export async function requireWritable(folder: string): Promise<void> {
   });
 }
 
-/** Not `mkdir` with `recursive`: in a pseudo file system such as `/proc`, Node.js 20 loops forever. */
-export async function makeFolder(folder: string): Promise<void> {
+/** Raises `EngineUnavailable`. */
+export async function makeDataFolder(folder: string): Promise<void> {
   try {
-    await makeWithParents(folder);
+    await makeFolder(folder);
   } catch (error) {
     throw new EngineUnavailable('the data folder cannot be created', { cause: error });
   }
 }
 
-async function makeWithParents(folder: string): Promise<void> {
+/**
+ * Makes a folder, and those above it, for its owner only. Not `mkdir` with `recursive`: in a pseudo file system such as
+ * `/proc`, Node.js loops forever. Raises system errors.
+ */
+export async function makeFolder(folder: string): Promise<void> {
   if (await exists(folder)) return;
-  await makeWithParents(dirname(folder));
+  await makeFolder(dirname(resolve(folder)));
   await mkdir(folder, { mode: 0o700 }).catch(async (error: unknown) => {
     if (!(await exists(folder))) throw error;
+  });
+}
+
+/** Whether one of two folders is the other one, or in it, whatever links lead there; they need not exist. */
+export async function isWithinEachOther(one: string, other: string): Promise<boolean> {
+  const [first, second] = [await realPathOf(resolve(one)), await realPathOf(resolve(other))];
+  return isWithin(first, second) || isWithin(second, first);
+}
+
+function isWithin(path: string, folder: string): boolean {
+  const way = relative(folder, path);
+  return way !== '..' && !way.startsWith(`..${sep}`) && !isAbsolute(way);
+}
+
+/** Without links, as far as it exists. */
+async function realPathOf(path: string): Promise<string> {
+  const above = dirname(path);
+  return await realpath(path).catch(async (error: unknown) => {
+    if (codeOf(error) !== 'ENOENT' || above === path) return path;
+    return join(await realPathOf(above), basename(path));
   });
 }
 

@@ -5,13 +5,14 @@ import { type EventLog, type ExpiringLog } from '../kernel/event-log';
 import { type IsGone, type Lease, Leases } from '../kernel/leases';
 import { type ReadStore } from '../kernel/read-store';
 import { type OnRetry, UnusableUrl } from '../runtime/unavailable';
-import { exists, makeFolder, namingPath, refuseUnfinishedImport, requireWritable } from './data-folder';
+import { exists, makeDataFolder, namingPath, refuseUnfinishedImport, requireWritable } from './data-folder';
 import { LeaseFile, PRESENCE_FOLDER } from './embedded/leases';
 import {
   copyDeliveryLog,
   joinDeliveryLog,
   joinLog,
   type LogTicket,
+  openDeliveryCopy,
   openDeliveryLog,
   openLog,
 } from './embedded/log/open-log';
@@ -116,7 +117,7 @@ export async function openEngines(
   signal?: AbortSignal,
 ): Promise<Engines> {
   const { eventLog, readStore, dataDir, threads } = settings;
-  await makeFolder(dataDir);
+  await makeDataFolder(dataDir);
   if ([eventLog, readStore].includes('sqlite:')) await requireWritable(dataDir);
   if (settings.importing !== true) await refuseUnfinishedImport(dataDir);
   const deliveries = new OpenedOnce(() => openDeliveries(settings, onRetry));
@@ -185,7 +186,7 @@ export async function openLogAt(
   { importing = false }: Pick<EngineSettings, 'importing'> = {},
 ): Promise<EventLog> {
   if (url !== 'sqlite:') return await openServerLog(url, setting, onRetry);
-  await makeFolder(dataDir);
+  await makeDataFolder(dataDir);
   await requireWritable(dataDir);
   if (!importing) await refuseUnfinishedImport(dataDir);
   const file = join(dataDir, 'log.sqlite');
@@ -252,6 +253,11 @@ export async function copyDeliveriesTo(to: string, dataDir: string, signal?: Abo
   if (!(await exists(from))) return false;
   await copyDeliveryLog(from, to, signal);
   return true;
+}
+
+/** Opens such a file, which nobody writes, for reading. Its methods raise `EngineUnavailable` if it is damaged. */
+export function openCopiedDeliveries(file: string): EventLog {
+  return openDeliveryCopy(file);
 }
 
 /** Leases of the processes that work on a log. */

@@ -2,6 +2,7 @@ import { type ServerResponse } from 'node:http';
 import { type CanActivate, type ExecutionContext, Injectable } from '@nestjs/common';
 import { ModulesContainer, Reflector } from '@nestjs/core';
 import { type FastifyReply, type FastifyRequest } from 'fastify';
+import { parsePosition } from '../kernel/event';
 import { type Caller, TOKEN, tokenHash } from '../network/organisations';
 import { Clock } from '../runtime/clock';
 import { FairBudget } from '../runtime/fair-queue';
@@ -22,7 +23,6 @@ import { beginCommand } from './request-log';
 
 const READS = ['GET', 'HEAD'];
 const MINUTE = 60_000;
-const POSITION = /^\d{19}$/;
 /** Longest wait for a position, in milliseconds (`docs/decisions.md#a7`). */
 const MAX_WAIT = 2000;
 
@@ -165,9 +165,10 @@ export class AdmissionGuard implements CanActivate {
   }
 
   /** Delays a request with `X-Min-Position` until queries see that position. */
-  private async waitFor(position: string, { keyFaults }: Service): Promise<boolean> {
-    if (!POSITION.test(position))
-      throw keyFaults.unusable(`X-Min-Position: ${position}: expected the value of an X-Log-Position`);
+  private async waitFor(sent: string, { keyFaults }: Service): Promise<boolean> {
+    const position = parsePosition(sent);
+    if (position === undefined)
+      throw keyFaults.unusable(`X-Min-Position: ${sent}: expected the value of an X-Log-Position`);
     if (await this.readModels.until(position, MAX_WAIT)) return true;
     throw httpFaults.notYet(`${position} cannot be read yet`, { retryAfter: 1 });
   }

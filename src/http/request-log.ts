@@ -1,3 +1,4 @@
+import { Socket } from 'node:net';
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, LogController } from 'fastify';
 import { type RequestTarget, type SentKey } from '../wire/keys/request-target';
 import { ExpectedFailureLog, isUnavailable } from './failure-filter';
@@ -17,6 +18,8 @@ export function requestLogger({
     const { log, raw } = request;
     const { socket } = raw;
     const began = performance.now();
+    // The console asks operations within this process.
+    const isInProcess = !(socket instanceof Socket);
     const sentBefore = socket.bytesWritten;
     whenOver(response, () => {
       log.info(
@@ -26,14 +29,19 @@ export function requestLogger({
           // Until headers are sent, Node.js reports 200.
           status: response.headersSent ? response.statusCode : undefined,
           ms: Math.round((performance.now() - began) * 10) / 10,
-          bytes: socket.bytesWritten - sentBefore,
+          bytes: isInProcess ? undefined : socket.bytesWritten - sentBefore,
           organisationId: request.caller?.organisationId,
-          disconnected: response.writableFinished ? undefined : true,
+          disconnected: isInProcess || response.writableFinished || isEndless(response) ? undefined : true,
         },
         'request',
       );
     });
   };
+}
+
+/** Server-sent events end when their page is left: that is no disconnection. */
+function isEndless(response: ServerResponse): boolean {
+  return String(response.getHeader('content-type')).startsWith('text/event-stream');
 }
 
 /** What Fastify logs itself: all but the lines that `requestLogger` replaces, and answers that end early. */

@@ -20,6 +20,11 @@ export function positionOf(number: number): Position {
   return String(number).padStart(START.length, '0');
 }
 
+/** A position that was sent, with or without the zeros in front; undefined if it is none. */
+export function parsePosition(sent: string): Position | undefined {
+  return /^\d{1,19}$/.test(sent) ? sent.padStart(START.length, '0') : undefined;
+}
+
 /** The revision of a stream without events; the first event of a stream has revision 0. */
 export const NO_STREAM = -1;
 

@@ -116,8 +116,9 @@ const MAX_VALUE = 200;
 /** Raises `UsageError`. */
 function requireReason({ name, reason }: Action): void {
   const text = reason ?? (GRAVE.has(name) ? '' : 'none');
-  if (text.trim() === '' || text.length > MAX_REASON)
-    throw new UsageError(`--reason: expected a text of 1 to ${MAX_REASON} characters`);
+  if (text.trim() !== '' && text.length <= MAX_REASON) return;
+  const why = reason === undefined ? `: \`${name}\` takes effect for others at once, so say why` : '';
+  throw new UsageError(`--reason: expected a text of 1 to ${MAX_REASON} characters${why}`);
 }
 
 interface Acting {

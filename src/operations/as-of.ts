@@ -23,7 +23,7 @@ import { type Projection } from '../projector/projection';
 import { type Clock } from '../runtime/clock';
 import { asUpperBound, readDate } from '../wire/date';
 import { UsageError } from './command-error';
-import { timeIn, timeOf } from './log-events';
+import { positionIn, timeIn, timeOf } from './log-events';
 import { projectionsNamed } from './rebuild';
 import { runningCode } from '../projector/parked';
 
@@ -105,10 +105,7 @@ interface AskedMoment {
 function momentIn({ at, position }: Pick<AsOfRequest, 'at' | 'position'>, clock: Clock): AskedMoment {
   if ((at === undefined) === (position === undefined))
     throw new UsageError('expected either a time or a position: as of when?');
-  if (position !== undefined) {
-    if (/^\d{1,19}$/.test(position)) return { position: position.padStart(19, '0') };
-    throw new UsageError(`position=${position.slice(0, 100)}: expected a log position, up to 19 digits`);
-  }
+  if (position !== undefined) return { position: positionIn('position', position) };
   const sent = at ?? '';
   const first = readDate(sent);
   const since = timeIn('at', sent, first);

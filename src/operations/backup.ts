@@ -1,20 +1,31 @@
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { chmod, copyFile, mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
+import { chmod, copyFile, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
-import { exists, isImportUnfinished, syncFolder, whileLocked } from '../engines/data-folder';
-import { copyDeliveriesTo, DELIVERIES_FILE, type Engines } from '../engines/open';
-import { START } from '../kernel/event';
+import { matchedUpTo } from '../delivery/matching/cursor';
+import {
+  exists,
+  isImportUnfinished,
+  isWithinEachOther,
+  makeFolder,
+  syncFolder,
+  whileLocked,
+} from '../engines/data-folder';
+import { copyDeliveriesTo, DELIVERIES_FILE, type Engines, openCopiedDeliveries } from '../engines/open';
+import { numberOf, type Position, START } from '../kernel/event';
+import { EngineUnavailable } from '../kernel/event-log';
 import { defined } from '../kernel/without';
 import { codeOf } from '../kernel/unknown';
-import { type Clock } from '../runtime/clock';
-import { CommandError, UsageError } from './command-error';
+import { type Progress, ProgressMeter } from '../projector/progress-meter';
+import { type Clock, SYSTEM_CLOCK } from '../runtime/clock';
+import { CommandError, NothingThere, UsageError } from './command-error';
 import { type Copied, type CopyProgress, refuseServers } from './copy-log';
-import { exportLog, type ExportProgress, importFiles, MANIFEST } from './export-log';
+import { batchesIn, exportLog, type ExportProgress, importFiles, MANIFEST } from './export-log';
 import { type InstallationPlace } from './installation';
+import { timeOf } from './log-events';
 
 /**
  * A backup is a folder: `log` has an export of the whole log, which grows when the backup is repeated, and
@@ -76,7 +87,12 @@ export async function backUp(
 ): Promise<BackedUp> {
   if (options.withKey === true && place.notifyKey !== undefined)
     throw new UsageError('--with-key: the key is that of NOTIFY_KEY: keep it where you have it from');
-  await mkdir(to, { recursive: true, mode: 0o700 });
+  if (await isWithinEachOther(place.dataDir, to))
+    throw new UsageError(
+      'the backup would be in the data folder (DATA_DIR), or have it in itself, and be lost with it: choose another folder, ' +
+        'best on another disk',
+    );
+  await makeFolder(to);
   await requireOwnFolder(to, await backupIn(to));
   const done = await whileLocked(join(to, LOCK), () => backUpAlone(log, place, to, options));
   if (done !== undefined) return done;
@@ -224,8 +240,163 @@ async function backupIn(folder: string): Promise<Backup | undefined> {
   } catch (error) {
     if (codeOf(error) === 'ENOENT') return undefined;
     if (error instanceof z.ZodError || error instanceof SyntaxError)
-      throw new CommandError(`${path}: expected what \`affilog backup\` writes: ${error.message}`);
+      throw new CommandError(`${FILE}: expected what \`affilog backup\` writes: ${error.message}`);
     throw error;
+  }
+}
+
+/** What a backup has, as it says itself. */
+interface DescribedBackup {
+  /** When it was made (ISO 8601). */
+  readonly at: string;
+  readonly events: number;
+  readonly position: Position;
+  readonly bytes: number;
+  readonly hasDeliveries: boolean;
+  readonly hasKey: boolean;
+}
+
+function described({ at, log, deliveries, key }: Backup): DescribedBackup {
+  const files = [...log.files, deliveries, key].filter((one) => one !== undefined);
+  return {
+    ...{ at, events: log.events, position: log.range.upTo },
+    bytes: files.reduce((sum, { bytes }) => sum + bytes, 0),
+    ...{ hasDeliveries: deliveries !== undefined, hasKey: key !== undefined },
+  };
+}
+
+/** Backups in the folders of a folder, by name; of one that is not complete, or cannot be used, why. */
+export type ListedBackup = { readonly name: string } & (DescribedBackup | { readonly problem: string });
+
+const MOST_LISTED = 1_000;
+
+/** The first ones by name. Raises system errors. */
+export async function backupsBelow(folder: string): Promise<readonly ListedBackup[]> {
+  const names = (await readdir(folder, { withFileTypes: true })).flatMap((one) =>
+    one.isFile() ? [] : [one.name],
+  );
+  const listed: ListedBackup[] = [];
+  for (const name of names.sort().slice(0, MOST_LISTED)) {
+    const found = await backupIn(join(folder, name)).catch((error: unknown) => {
+      if (error instanceof CommandError) return error;
+      throw error;
+    });
+    if (found instanceof CommandError) listed.push({ name, problem: found.message });
+    else
+      listed.push({ name, ...(found === undefined ? { problem: 'it is not complete' } : described(found)) });
+  }
+  return listed;
+}
+
+export interface CheckProgress extends Progress {
+  readonly phase: 'check';
+}
+
+interface CheckOptions {
+  readonly signal?: AbortSignal | undefined;
+  readonly onProgress?: (progress: CheckProgress) => void;
+}
+
+/** A backup that was read again. */
+export interface VerifiedBackup extends DescribedBackup {
+  /** The time of the last event that has one (ISO 8601). */
+  readonly until?: string;
+  /** Why it cannot be restored; empty if it can. Without paths. */
+  readonly problems: readonly string[];
+}
+
+/**
+ * Reads all of a backup, on whatever machine: the files by their SHA-256, the events of the log, and the delivery log, which
+ * has to fit to it. Writes nothing, so the disk may be read-only. Raises `NothingThere`, `CommandError` and system
+ * errors; their messages have no path, except those of the system.
+ */
+export async function verifyBackup(folder: string, options: CheckOptions = {}): Promise<VerifiedBackup> {
+  const backup = await backupIn(folder);
+  if (backup === undefined)
+    throw new NothingThere(`there is no complete backup: expected a folder with ${FILE}, its last file`);
+  const { log, deliveries, key } = backup;
+  const files = [...log.files.map((one) => ({ ...one, name: join(LOG, one.name) })), deliveries, key];
+  const problems: string[] = [];
+  for (const one of files) {
+    const problem = one && (await problemOf(join(folder, one.name), one, options.signal));
+    if (problem !== undefined) problems.push(`${one?.name} ${problem}`);
+  }
+  if (problems.length > 0) return { ...described(backup), problems };
+  const { until, wrong } = await readEvents(join(folder, LOG), log, options);
+  problems.push(...wrong);
+  if (deliveries !== undefined)
+    problems.push(...(await problemsOfDeliveries(folder, deliveries.name, backup)));
+  if (key !== undefined && !/^[\da-f]{64}\s*$/.test(await readFile(join(folder, key.name), 'utf8')))
+    problems.push(`${key.name}: expected 64 hexadecimal digits`);
+  return { ...described(backup), ...defined({ until }), problems };
+}
+
+async function problemOf(
+  path: string,
+  { bytes, sha256 }: BackedUpFile,
+  signal: AbortSignal | undefined,
+): Promise<string | undefined> {
+  try {
+    const { size } = await stat(path);
+    if (size !== bytes) return `has ${size} bytes in place of ${bytes}`;
+    return (await sha256Of(path, signal)) === sha256
+      ? undefined
+      : `is damaged: its SHA-256 is not that of ${FILE}`;
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return 'is missing';
+    throw error;
+  }
+}
+
+/** Positions ascend, and there are as many events, up to where the backup says that it is. */
+async function readEvents(
+  folder: string,
+  { files, events, range, isComplete }: Backup['log'],
+  { signal, onProgress }: CheckOptions,
+): Promise<{ readonly until?: string; readonly wrong: readonly string[] }> {
+  const meter = new ProgressMeter(SYSTEM_CLOCK);
+  const wrong: string[] = isComplete ? [] : ['the export of the log was interrupted'];
+  let [last, count] = [START, 0];
+  let until: string | undefined;
+  for await (const batch of batchesIn(folder, files)) {
+    signal?.throwIfAborted();
+    for (const event of batch.events) {
+      if (event.position <= last && wrong.length === 0)
+        wrong.push(`position ${numberOf(event.position)} of the log is behind ${numberOf(last)}`);
+      last = event.position;
+      until = timeOf(event) ?? until;
+    }
+    count += batch.events.length;
+    meter.count(batch.events.length);
+    onProgress?.({ phase: 'check', ...meter.towards(range.upTo, batch.position) });
+  }
+  if (count !== events) wrong.push(`the log has ${count} events in place of ${events}`);
+  if (last > range.upTo)
+    wrong.push(`the log ends at position ${numberOf(last)} in place of ${numberOf(range.upTo)}`);
+  return { ...defined({ until }), wrong };
+}
+
+async function problemsOfDeliveries(
+  folder: string,
+  name: string,
+  { log: { range } }: Backup,
+): Promise<readonly string[]> {
+  const deliveries = openCopiedDeliveries(join(folder, name));
+  try {
+    // Whatever is damaged in it raises.
+    let last = START;
+    for await (const { position } of deliveries.readAll({ after: START })) last = position;
+    if (last !== (await deliveries.head())) return [`${name} ends at position ${numberOf(last)}`];
+    const upTo = (await matchedUpTo(deliveries)) ?? START;
+    if (upTo <= range.upTo) return [];
+    return [
+      `the delivery log is as of position ${numberOf(upTo)}, but the log ends at ${numberOf(range.upTo)}`,
+    ];
+  } catch (error) {
+    if (error instanceof EngineUnavailable) return [`${name}: ${error.message}`];
+    throw error;
+  } finally {
+    await deliveries.close();
   }
 }
 

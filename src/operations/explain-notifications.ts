@@ -1,7 +1,10 @@
-import { type ListedDelivery } from '../domain/deliveries/stored-delivery';
 import { deliveryOf } from '../../projections/deliveries';
+import { lastImports } from '../../projections/imports';
+import { oldestSubscription } from '../../projections/subscriptions';
+import { type ListedDelivery } from '../domain/deliveries/stored-delivery';
 import { type Engines } from '../engines/open';
 import { eventAt } from '../kernel/decider';
+import { streamOf } from '../kernel/event';
 import { type EventLog } from '../kernel/event-log';
 import { type ReadStore } from '../kernel/read-store';
 import {
@@ -24,18 +27,25 @@ interface Subject {
   readonly id: string;
 }
 
+const FEED_OR_PRODUCT = /^(\d{1,15})(?:-(.+))?$/s;
+
 /**
- * What an id names: the claim, voucher and feed that there are, a product of a feed, and a transaction by either of its
- * ids, of which a `legacyTransactionId` may look like any of them.
+ * What an id names: the claim, voucher and feed that there are, a product of a feed that there is, and a transaction by
+ * either of its ids, of which a `legacyTransactionId` may look like any of them.
  */
 async function subjectsNamed(log: EventLog, id: string): Promise<readonly Subject[]> {
   // Other streams have names that begin alike.
-  const topics = /^\d+$/.test(id) ? [claimTopic, voucherTopic, productTopic] : [];
-  const found = topics.map(async (topic) =>
-    (await eventAt(log, topic.streamOf(id), 0)) === undefined ? [] : [{ topic, id }],
+  const [, feedId, sourceProductId] = FEED_OR_PRODUCT.exec(id) ?? [];
+  const streams = [
+    ...(sourceProductId === undefined
+      ? [claimTopic, voucherTopic].map((topic) => ({ topic, stream: topic.streamOf(id) }))
+      : []),
+    { topic: productTopic, stream: streamOf('feedinfo', feedId ?? '') },
+  ];
+  const found = (feedId === undefined ? [] : streams).map(async ({ topic, stream }) =>
+    (await eventAt(log, stream, 0)) === undefined ? [] : [{ topic, id }],
   );
   const subjects: Subject[] = (await Promise.all(found)).flat();
-  if (/^\d{1,15}-/.test(id)) subjects.push({ topic: productTopic, id });
   const transactionId = await transactionNamed(log, id);
   if (transactionId !== undefined) subjects.push({ topic: transactionTopic, id: transactionId });
   return subjects.length > 0 ? subjects : [{ topic: transactionTopic, id }];
@@ -45,7 +55,7 @@ async function subjectsNamed(log: EventLog, id: string): Promise<readonly Subjec
  * Why messages about a transaction, claim, voucher or product were sent, or not, as text: for each of its transitions,
  * what each subscription of its parties made of it, and the states of its messages. `named` is a `transactionId`, a
  * `legacyTransactionId`, a `claimId`, a `voucherId`, a `productId`, or the id of a message, of which there is only the
- * state. Raises `UsageError`.
+ * state. Of a product or feed without changes it says so, and when something was loaded last. Raises `UsageError`.
  */
 export async function* explainNotifications(
   { log, store }: Pick<Engines, 'log' | 'store'>,
@@ -54,12 +64,41 @@ export async function* explainNotifications(
 ): AsyncGenerator<string> {
   const stateOf = stateReader(store, new AnyWaiting(log, store), now);
   let isFound = false;
+  let isUnchanged = false;
   for (const { topic, id } of await subjectsNamed(log, named)) {
-    const explained = [...(await explainMatches(log, topic, topic.streamOf(id), { only, subject: id }))];
+    const events = [...(await explainMatches(log, topic, topic.streamOf(id), { only, subject: id }))];
+    // Those of a feed are in one stream: what is no change is of no product.
+    const explained =
+      topic === productTopic ? events.filter(({ occurrence }) => occurrence !== undefined) : events;
     if (explained.length > 0) yield* linesOf(explained, topic, id, only, stateOf);
     isFound ||= explained.length > 0;
+    isUnchanged ||= topic === productTopic;
   }
-  if (!isFound) yield await messageLine(store, named, stateOf);
+  if (isFound) return;
+  if (isUnchanged) yield* unchangedLines(store, named);
+  else yield await messageLine(store, named, stateOf);
+}
+
+/** Of a product or feed that nothing has happened to. */
+async function* unchangedLines(store: ReadStore, id: string): AsyncGenerator<string> {
+  const [, feedId = '', sourceProductId] = FEED_OR_PRODUCT.exec(id) ?? [];
+  const names = Object.values(productTopic.states.ids).map(({ name }) => name.toLowerCase());
+  yield `${sourceProductId === undefined ? 'feed' : 'product'} ${id}`;
+  yield `   nothing has happened to it that one is notified of: ${names.join(', ')}`;
+  const since = await oldestSubscription(store, 'products');
+  yield since === undefined
+    ? '   nobody has subscribed to products, and changes are recorded only while somebody has'
+    : `   changes are recorded while somebody has subscribed to them: since position ${since}`;
+  for await (const some of await lastImports(store, Number(feedId)))
+    for (const { time, mode, status, ...counts } of some) {
+      const { new: listed, revised, repriced, removed } = counts;
+      yield (
+        `   the last load of feed ${feedId} was at ${time}: ${mode}, ${status}; ${listed} new, ${revised} revised, ` +
+        `${repriced} with another price, ${removed} removed`
+      );
+      return;
+    }
+  yield `   nothing was loaded to feed ${feedId} yet`;
 }
 
 async function* linesOf(

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { createReadStream, createWriteStream } from 'node:fs';
-import { mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
+import { open, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { pipeline } from 'node:stream/promises';
@@ -12,7 +12,7 @@ import { codeOf } from '../kernel/unknown';
 import { type Progress, ProgressMeter } from '../projector/progress-meter';
 import { SYSTEM_CLOCK } from '../runtime/clock';
 import { CommandError, UsageError } from './command-error';
-import { markImport, type ImportOrigin, syncFolder, unmarkImport } from '../engines/data-folder';
+import { makeFolder, markImport, type ImportOrigin, syncFolder, unmarkImport } from '../engines/data-folder';
 import { type Copied, copyLog, type CopyOptions } from './copy-log';
 import {
   CSV_HEAD,
@@ -29,7 +29,6 @@ import { Engine } from './sql/duckdb';
 import { fileLines } from './text-files';
 
 /** For their owner only: exports have hashes of tokens, and URLs of receivers with secrets in them. */
-const FOLDER_MODE = 0o700;
 const FILE_MODE = 0o600;
 
 /** The end of the range and of each file is decided by the events alone: the same range gives the same bytes. */
@@ -101,7 +100,7 @@ export async function exportLog(
 ): Promise<ExportManifest> {
   if (format === 'parquet' && gzip)
     throw new UsageError('--gzip: expected another format, since Parquet files are compressed');
-  await mkdir(folder, { recursive: true, mode: FOLDER_MODE });
+  await makeFolder(folder);
   const begun = await manifestIn(folder);
   if (begun === undefined && (await readdir(folder)).some((name) => name !== PART))
     throw new CommandError(`${folder}: expected an empty folder, or one with an export to continue`);
@@ -387,7 +386,8 @@ async function verifyFile(
     throw new CommandError(`${join(folder, name)} is damaged: its SHA-256 is not that of the manifest`);
 }
 
-async function* batchesIn(folder: string, files: readonly ExportedFile[]): AsyncGenerator<EventBatch> {
+/** The events of an export in NDJSON. Raises `CommandError`. */
+export async function* batchesIn(folder: string, files: ExportManifest['files']): AsyncGenerator<EventBatch> {
   for (const { name } of files) {
     let events: RecordedEvent[] = [];
     let at: Position = START;

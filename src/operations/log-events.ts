@@ -1,4 +1,4 @@
-import { type Position, type RecordedEvent, START } from '../kernel/event';
+import { parsePosition, type Position, type RecordedEvent, START } from '../kernel/event';
 import { type EventBatch, type EventLog } from '../kernel/event-log';
 import { isObject, isTime, jsonObject } from '../kernel/unknown';
 import { without } from '../kernel/without';
@@ -46,9 +46,10 @@ export function rangeOf({ type = [], stream = [], since, until, after, upTo }: R
   };
 }
 
-/** A position that was sent, up to 19 digits. Raises `UsageError`. */
+/** A position that was sent. Raises `UsageError`. */
 export function positionIn(name: string, sent: string): Position {
-  if (/^\d{1,19}$/.test(sent)) return sent.padStart(START.length, '0');
+  const position = parsePosition(sent);
+  if (position !== undefined) return position;
   throw new UsageError(`${name}=${sent.slice(0, 100)}: expected a log position, up to 19 digits`);
 }
 

@@ -1,6 +1,8 @@
 import { type Position } from '../kernel/event';
 import { type EventLog } from '../kernel/event-log';
+import { Refusal } from '../kernel/fault';
 import { type Generation, NoGeneration, type ReadStore, targetOf } from '../kernel/read-store';
+import { defined } from '../kernel/without';
 import { nameOf, standbysAmong } from '../projector/generations';
 import {
   type Notes,
@@ -11,10 +13,11 @@ import {
   writeNote,
 } from '../projector/notes';
 import { countParked } from '../projector/parked';
-import { type Projection } from '../projector/projection';
+import { DOMAIN_LOG, type Projection, type Source } from '../projector/projection';
 import { type BegunAsOf } from '../projector/as-of';
 import { type RebuildParts } from '../projector/rebuild';
 import { type Clock } from '../runtime/clock';
+import { type LeaseKind } from '../runtime/lease-holder';
 import { type AsOfRequest, rebuildAsOf } from './as-of';
 import { timeOf } from './log-events';
 import {
@@ -31,6 +34,8 @@ export interface ReadModelState {
   readonly state: 'building' | 'catching up' | 'live' | 'paused' | 'degraded' | 'failed';
   /** What it is waiting for, or suffers from, and what helps. */
   readonly reason?: string;
+  /** Since when an operator has paused it, and who, as operators' actions are listed. */
+  readonly paused?: Notes['paused'];
   /** Of the code. */
   readonly version: number;
   /** The live generation. */
@@ -55,7 +60,11 @@ export interface ReadModelState {
   readonly failure?: Notes['failure'];
 }
 
-export interface RebuildState extends Omit<Notes['rebuild'], 'code' | 'owner' | 'until' | 'skipped'> {
+type Unshown = 'code' | 'owner' | 'readModels' | 'skipped' | 'until';
+
+export interface RebuildState extends Omit<Notes['rebuild'], Unshown> {
+  /** How many are built in the same pass: events, rate and end are of all of them together. */
+  readonly readModels: number;
   /** It is only compared with the live one. */
   readonly isComparison: boolean;
   readonly isRunning: boolean;
@@ -95,26 +104,48 @@ export async function readModelStates(
   for (const { source, projections, log: open } of PROJECTED) {
     const own = projections.filter((projection) => chosen.includes(projection));
     if (own.length === 0) continue;
-    const log = await open(engines);
-    const now = clock.wall();
-    const { projectorLease, rebuildLease } = source;
-    const collections = own.map(({ collection }) => collection.name);
-    const kinds = ['paused', 'kept', 'ready', 'rebuild', 'comparison', 'failure'] as const;
-    const notesOf = await readNotesOf(store, kinds, collections);
-    const notes = {
-      projector: (await readNotes(store, 'projector', [projectorLease.name])).get(projectorLease.name),
-      ...{ paused: notesOf('paused'), kept: notesOf('kept'), ready: notesOf('ready') },
-      ...{ rebuild: notesOf('rebuild'), comparison: notesOf('comparison'), failure: notesOf('failure') },
-    };
-    const around: StateParts = {
-      ...{ log, store, now, notes },
-      isProjected: (await store.holder(projectorLease.name, now, projectorLease.ms)) !== undefined,
-      rebuilder: await store.holder(rebuildLease.name, now, rebuildLease.ms),
-      generations: await store.generations(...collections),
-    };
-    for (const projection of own) states.push(await stateOf(projection, around));
+    states.push(...(await statesOf(own, source, { log: await open(engines), store, now: clock.wall() })));
   }
   return states;
+}
+
+/** The state of a read model of the domain log. Raises `UsageError`. */
+export async function readModelState(
+  { log, store }: Pick<ProjectedEngines, 'log' | 'store'>,
+  clock: Clock,
+  name: string,
+): Promise<ReadModelState> {
+  const [state] = await statesOf(projectionsNamed(name), DOMAIN_LOG, { log, store, now: clock.wall() });
+  if (state === undefined) throw new Error(`no read model ${name}`);
+  return state;
+}
+
+async function statesOf(
+  projections: readonly Projection[],
+  { projectorLease, rebuildLease }: Source,
+  { log, store, now }: Pick<StateParts, 'log' | 'now' | 'store'>,
+): Promise<readonly ReadModelState[]> {
+  const collections = projections.map(({ collection }) => collection.name);
+  const kinds = ['paused', 'kept', 'ready', 'rebuild', 'comparison', 'failure'] as const;
+  const notesOf = await readNotesOf(store, kinds, collections);
+  const notes = {
+    projector: await projectorNote(store, projectorLease),
+    ...{ paused: notesOf('paused'), kept: notesOf('kept'), ready: notesOf('ready') },
+    ...{ rebuild: notesOf('rebuild'), comparison: notesOf('comparison'), failure: notesOf('failure') },
+  };
+  const around: StateParts = {
+    ...{ log, store, now, notes },
+    isProjected: (await store.holder(projectorLease.name, now, projectorLease.ms)) !== undefined,
+    rebuilder: await store.holder(rebuildLease.name, now, rebuildLease.ms),
+    generations: await store.generations(...collections),
+  };
+  const states: ReadModelState[] = [];
+  for (const projection of projections) states.push(await stateOf(projection, around));
+  return states;
+}
+
+async function projectorNote(store: ReadStore, { name }: LeaseKind): Promise<ProjectorNote | undefined> {
+  return (await readNotes(store, 'projector', [name])).get(name);
 }
 
 interface StateParts {
@@ -166,7 +197,7 @@ async function stateOf(projection: Projection, around: StateParts): Promise<Read
   return {
     name,
     state,
-    ...(reason === undefined ? {} : { reason }),
+    ...defined({ reason, paused: notes.paused.get(name) }),
     version,
     ...(live === undefined ? {} : { generation: live.number, position: live.position }),
     ...(lag === undefined ? {} : { lagEvents: lag.events, lagSeconds: lag.seconds }),
@@ -181,11 +212,11 @@ async function stateOf(projection: Projection, around: StateParts): Promise<Read
 }
 
 function shownRebuild(
-  { generation, phase, events, total, rate, end, at }: Notes['rebuild'],
+  { generation, phase, readModels = 1, events, total, rate, end, at }: Notes['rebuild'],
   isComparison: boolean,
   isRunning: boolean,
 ): RebuildState {
-  return { generation, isComparison, phase, events, total, rate, end, at, isRunning };
+  return { generation, isComparison, phase, readModels, events, total, rate, end, at, isRunning };
 }
 
 interface Judged {
@@ -213,12 +244,17 @@ function judged(
   }
   const paused = notes.paused.get(name);
   if (paused !== undefined)
-    return ['paused', `since ${paused.since}: \`affilog projections resume ${name}\` continues it`];
+    return ['paused', `${pausedText(paused)}: \`affilog projections resume ${name}\` continues it`];
   if (isStopped) return ['failed', stopped];
   if (trouble !== undefined) return ['degraded', trouble];
   if (!isProjected) return ['degraded', NO_PROJECTOR];
   if (parked > 0) return ['degraded', `documents are parked: see \`affilog parked list ${name}\``];
   return [(lag?.seconds ?? 0) > CATCHING_UP_S ? 'catching up' : 'live'];
+}
+
+/** Since when, and by whom. */
+export function pausedText({ since, by }: Notes['paused']): string {
+  return `since ${since}${by === undefined ? '' : ` by ${by}`}`;
 }
 
 /** Undefined if it was dropped meanwhile. */
@@ -284,20 +320,54 @@ async function lagOf(
   return { events, seconds: Math.round(10 * seconds) / 10 };
 }
 
+/** The projector still follows a read model that was paused, and will stop. */
+export class PauseNotSeen extends Refusal {}
+
+/** How long a projector may take to see that read models are paused, and to complete what it has begun (ms). */
+const SEEN_MS = 10_000;
+const LOOK_MS = 50;
+
 /**
  * Read models stay as they are, also after restarts, until they are resumed; searches continue with what is there.
- * Returns those that were not paused. Raises `UsageError`.
+ * Returns those that were not paused, once the projector does not follow them any longer. `by`: who asks for it, as
+ * operators' actions are listed. Raises `UsageError`, and `PauseNotSeen` if the projector takes too long.
  */
 export async function pauseReadModels(
   { store }: Pick<ProjectedEngines, 'store'>,
   names: readonly string[],
   clock: Clock,
+  by?: string,
 ): Promise<readonly string[]> {
   const chosen = projectionsNamed(...names).map(({ collection }) => collection.name);
   const paused = await readNotes(store, 'paused', chosen);
   const others = chosen.filter((name) => !paused.has(name));
-  for (const name of others) await writeNote(store, 'paused', name, { since: clock.now().toISOString() });
+  const note = defined({ since: clock.now().toISOString(), by });
+  for (const name of others) await writeNote(store, 'paused', name, note);
+  const end = clock.monotonic() + SEEN_MS;
+  for (const { source, projections } of PROJECTED) {
+    const own = others.filter((name) => projections.some(({ collection }) => collection.name === name));
+    while (own.length > 0 && !(await isSeen(store, source, own, clock))) {
+      if (clock.monotonic() > end)
+        throw new PauseNotSeen(
+          `${own.join(', ')}: the projector will stop, but has not done so within ${SEEN_MS / 1000} s: \`affilog projections\` ` +
+            'says how it does',
+        );
+      await clock.pause(LOOK_MS);
+    }
+  }
   return others;
+}
+
+/** Whether the projector of a log knows that these are paused, or there is none. */
+async function isSeen(
+  store: ReadStore,
+  { projectorLease }: Source,
+  names: readonly string[],
+  clock: Clock,
+): Promise<boolean> {
+  if ((await store.holder(projectorLease.name, clock.wall(), projectorLease.ms)) === undefined) return true;
+  const { paused = [] } = (await projectorNote(store, projectorLease)) ?? {};
+  return names.every((name) => paused.includes(name));
 }
 
 /** They follow the log again. Returns those that were paused. Raises `UsageError`. */

@@ -11,7 +11,13 @@ import { liveGenerations } from '../projector/generations';
 import { readNotes, removeNote, type Verification, writeNote } from '../projector/notes';
 import { isOfOtherLog, recordOrigin, refuseOtherLog } from '../projector/origin';
 import { DELIVERY_LOG, DOMAIN_LOG, type Projection, type Source } from '../projector/projection';
-import { discardBeside, rebuild, type RebuildParts, type Rebuilt } from '../projector/rebuild';
+import {
+  discardBeside,
+  rebuild,
+  type RebuildParts,
+  type RebuildProgress,
+  type Rebuilt,
+} from '../projector/rebuild';
 import { type Swapped, swapStandby } from '../projector/standby';
 import { SYSTEM_CLOCK } from '../runtime/clock';
 import { isAbort, reasonOf } from '../runtime/unavailable';
@@ -24,14 +30,16 @@ export interface ProjectedEngines extends Pick<Engines, 'log' | 'store'> {
 
 /** The read models of a log. */
 interface Projected {
+  readonly name: string;
   readonly source: Source;
   readonly projections: readonly Projection[];
   readonly log: (engines: ProjectedEngines) => Promise<EventLog>;
 }
 
 export const PROJECTED: readonly Projected[] = [
-  { source: DOMAIN_LOG, projections: PROJECTIONS, log: async ({ log }) => log },
+  { name: 'event log', source: DOMAIN_LOG, projections: PROJECTIONS, log: async ({ log }) => log },
   {
+    name: 'delivery log',
     source: DELIVERY_LOG,
     projections: DELIVERY_PROJECTIONS,
     log: async ({ deliveries }) => await deliveries(),
@@ -54,9 +62,22 @@ export async function rebuildProjections(
 ): Promise<readonly Rebuilt[]> {
   const rebuilt: Rebuilt[] = [];
   const what = options.then === 'drop' ? 'comparison' : 'rebuild';
-  for (const chosen of chosenOf([names].flat()))
-    rebuilt.push(...(await noting(engines.store, chosen.own, what, () => project(engines, chosen, options))));
+  for (const [chosen, own] of partsOf(chosenOf([names].flat()), options))
+    rebuilt.push(...(await noting(engines.store, chosen.own, what, () => project(engines, chosen, own))));
   return rebuilt;
+}
+
+/** Each log has a pass of its own: its progress says which part of the whole it is of. */
+function partsOf<Options extends Pick<RebuildParts, 'onProgress'>>(
+  all: readonly Chosen[],
+  options: Options,
+): readonly (readonly [Chosen, Options])[] {
+  const { onProgress } = options;
+  if (onProgress === undefined || all.length === 1) return all.map((chosen) => [chosen, options]);
+  return all.map((chosen, at) => {
+    const part = `part ${at + 1} of ${all.length}, the ${chosen.name}`;
+    return [chosen, { ...options, onProgress: (one: RebuildProgress) => onProgress({ ...one, part }) }];
+  });
 }
 
 /** Raises as `rebuildProjections`. */
@@ -147,9 +168,9 @@ export async function verifyProjections(
 ): Promise<readonly Verified[]> {
   const { store } = engines;
   const found: Verified[] = [];
-  for (const chosen of chosenOf(names))
+  for (const [chosen, own] of partsOf(chosenOf(names), options))
     found.push(
-      ...(await noting(store, chosen.own, 'comparison', () => verify(engines, chosen, { ...options, most }))),
+      ...(await noting(store, chosen.own, 'comparison', () => verify(engines, chosen, { ...own, most }))),
     );
   return found;
 }

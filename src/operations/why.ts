@@ -3,16 +3,25 @@ import { vouchers } from '../../projections/vouchers';
 import { offerId } from '../domain/products/offer';
 import { isVersion, VOUCHER, voucherDecider, type VoucherEvent } from '../domain/vouchers/voucher';
 import { eventsOf, load, toFolded } from '../kernel/decider';
-import { streamOf } from '../kernel/event';
+import { numberOf, type Position, streamOf } from '../kernel/event';
 import { type EventLog } from '../kernel/event-log';
 import { type QueryOptions } from '../kernel/query';
+import { NoGeneration } from '../kernel/read-store';
 import { type Directory } from '../network/directory';
-import { conditionOf, type Viewer, type Visibility, visibilityBy } from '../network/visibility';
+import {
+  type Condition,
+  conditionOf,
+  type Viewer,
+  type Visibility,
+  visibilityBy,
+} from '../network/visibility';
 import { type Projection } from '../projector/projection';
+import { SYSTEM_CLOCK } from '../runtime/clock';
 import { productVisibility } from '../services/products/product.queries';
 import { voucherVisibility } from '../services/vouchers/voucher.queries';
 import { NothingThere } from './command-error';
 import { parkedIn } from './parked';
+import { pausedText, readModelState, type ReadModelState } from './projections';
 import { type ProjectedEngines } from './rebuild';
 
 // Why something is visible to publishers, or not (`docs/decisions.md#x110`).
@@ -37,8 +46,9 @@ export async function whyProduct(
   const feed = parts.directory.feed(feedId);
   if (feed === undefined) throw new NothingThere(`feed ${feedId}: expected the id of a feed`);
   const who = { asker: 'operator', viewer: viewerOf(parts.directory, viewer) } as const;
-  const visibility = await productVisibility(parts, { feed, sourceProductId }, who, query);
-  return await withReadModel(visibility, parts, products, offerId(feedId, sourceProductId));
+  return await withReadModel(parts, products, offerId(feedId, sourceProductId), () =>
+    productVisibility(parts, { feed, sourceProductId }, who, query),
+  );
 }
 
 /** Raises `NothingThere`. */
@@ -54,15 +64,16 @@ export async function whyVoucher(
     throw new NothingThere(`${id}: expected the id of a voucher`);
   const who = { asker: 'operator', viewer: viewerOf(directory, viewer) } as const;
   const { conditions } = voucherVisibility(directory, { state, changed }, now, who);
-  const target = { collection: vouchers.collection.name };
-  const [listed] = await store.get(target, [String(id)]);
-  const isListed = conditionOf(
-    'listed',
-    (listed !== undefined) === (state.status === 'published'),
-    listed === undefined ? 'the read model does not have it' : 'the read model has it',
-    'wait until the read model has caught up',
-  );
-  return await withReadModel(visibilityBy([...conditions, isListed]), parts, vouchers, String(id));
+  return await withReadModel(parts, vouchers, String(id), async () => {
+    const [listed] = await store.get({ collection: vouchers.collection.name }, [String(id)]);
+    const isListed = conditionOf(
+      'listed',
+      (listed !== undefined) === (state.status === 'published'),
+      listed === undefined ? 'the read model does not have it' : 'the read model has it',
+      'wait until the read model has caught up',
+    );
+    return visibilityBy([...conditions, isListed]);
+  });
 }
 
 /** When a voucher was last posted or withdrawn (ISO 8601). */
@@ -93,28 +104,28 @@ function viewerOf(directory: Directory, { publisher, siteId }: ViewerIds): Viewe
 }
 
 /**
- * Adds whether a read model has a document as of the end of the log. What it has is seen as it has it: so these
- * conditions do not decide whether it is visible.
+ * Adds how the read model does, as the first condition, and whether it could use the events of a document. What it has is
+ * seen as it has it: so these conditions do not decide whether that is visible. If it cannot be read, nothing is.
  */
 async function withReadModel(
-  { visible, conditions }: Visibility,
   engines: Pick<WhyParts, 'log' | 'store'>,
   { collection: { name } }: Pick<Projection, 'collection'>,
   id: string,
+  visibilityIn: () => Promise<Visibility>,
 ): Promise<Visibility> {
   const { log, store } = engines;
-  const [head, checkpoint] = [await log.head(), await store.checkpoint({ collection: name })];
-  const parked = (await parkedIn(engines, name)).find((one) => one.id === id);
+  const projected = readModelCondition(await readModelState(engines, SYSTEM_CLOCK, name), await log.head());
+  const seen = await visibilityIn().catch((error: unknown) => {
+    if (error instanceof NoGeneration) return undefined;
+    throw error;
+  });
+  if (seen === undefined) return { visible: false, conditions: [projected] };
+  const parked = (await parkedIn({ log, store }, name)).find((one) => one.id === id);
   return {
-    visible,
+    visible: seen.visible,
     conditions: [
-      ...conditions,
-      conditionOf(
-        'projected',
-        checkpoint >= head,
-        `the read model ${name} is as of position ${BigInt(checkpoint)}, the log ends at ${BigInt(head)}`,
-        'wait; if it stays behind, /health/ready says why',
-      ),
+      projected,
+      ...seen.conditions,
       conditionOf(
         'not parked',
         parked === undefined,
@@ -123,4 +134,24 @@ async function withReadModel(
       ),
     ],
   };
+}
+
+function readModelCondition(model: ReadModelState, head: Position): Condition {
+  const { name, state, position, paused, lagEvents = 0, lagSeconds = 0 } = model;
+  const is = paused === undefined || state !== 'paused' ? state : `paused ${pausedText(paused)}`;
+  const at = position === undefined ? 'it cannot be read' : `as of position ${numberOf(position)}`;
+  const lacks = lagEvents === 0 ? '' : `: it lacks ${lagEvents} events, the first of ${lagSeconds} s ago`;
+  return conditionOf(
+    'projected',
+    state === 'live' && lagEvents === 0,
+    `the read model ${name} is ${is}, ${at}; the log ends at ${numberOf(head)}${lacks}`,
+    helpOf(model),
+  );
+}
+
+function helpOf({ name, state, paused, reason, end }: ReadModelState): string {
+  if (state === 'paused' && paused !== undefined)
+    return `resume it with \`affilog projections resume ${name}\``;
+  const until = end === undefined ? '' : ` until about ${end}`;
+  return reason ?? `wait${until}: \`affilog projections list ${name}\` shows its progress`;
 }

@@ -9,7 +9,7 @@ import { type Pace } from './progress-meter';
  */
 export interface Notes {
   /** An operator has paused the read model: it stays as it is until it is resumed. By read model. */
-  readonly paused: { readonly since: string };
+  readonly paused: PausedNote;
   /** A generation beside the live one that has what the live one has, and may take its place. By read model. */
   readonly kept: Standby;
   readonly ready: Standby;
@@ -25,6 +25,13 @@ export interface Notes {
   readonly projector: ProjectorNote;
   /** What a comparison has found. By read model. */
   readonly verification: Verification;
+}
+
+interface PausedNote {
+  /** ISO 8601. */
+  readonly since: string;
+  /** Who has paused it, as operators' actions are listed; earlier versions did not note it. */
+  readonly by?: string;
 }
 
 export interface Standby {
@@ -47,6 +54,8 @@ interface RebuildNote {
   readonly code: string;
   readonly skipped: number;
   readonly phase: string;
+  /** How many are built in the same pass: what follows is of all of them together. Earlier versions did not note it. */
+  readonly readModels?: number;
   readonly events: number;
   readonly total: number;
   /** Events per second. */
@@ -69,6 +78,8 @@ export interface ProjectorNote {
   readonly trouble?: string;
   /** Read models that have stopped, since too many of their documents are parked. */
   readonly stopped: readonly string[];
+  /** Read models that it does not follow, since they are paused; earlier versions did not note them. */
+  readonly paused?: readonly string[];
   /** Since when it has not had everything that is in the log (ISO 8601). */
   readonly behindSince?: string;
   /** Events per second, recently. */

@@ -60,8 +60,15 @@ export interface RebuildParts {
   readonly keepMs?: number;
 }
 
+/** Events, rate and time are of all read models that are rebuilt in one pass over a log, the whole of it. */
 export interface RebuildProgress extends Progress {
   readonly phase: 'project' | 'index' | 'compare' | 'swap';
+  /** How many there are in the pass. */
+  readonly readModels?: number;
+  /** The one that a step behind the pass is at, counted from 1, if there are several. */
+  readonly readModel?: { readonly name: string; readonly number: number };
+  /** Which of several logs, each of which has a pass of its own. */
+  readonly part?: string;
 }
 
 /** A generation that was built. */
@@ -169,6 +176,7 @@ class Rebuild {
   private readonly pacer: Pacer;
   private readonly source: Source;
   private phase: RebuildProgress['phase'] = 'project';
+  private readModel: RebuildProgress['readModel'];
   private passes: readonly Pass[] = [];
   private notedAt = -Infinity;
   private generations: readonly Generation[] = [];
@@ -224,7 +232,10 @@ class Rebuild {
       (projection) => filled.find((one) => one.projection === projection) ?? [],
     );
     await this.enter('index');
-    for (const { generation } of projectors) await store.finish(generation);
+    for (const { generation } of projectors) {
+      await this.beginWith(generation);
+      await store.finish(generation);
+    }
     await this.enter('compare');
     const comparisons: (Comparison | undefined)[] = [];
     const counts = await Promise.all(
@@ -233,6 +244,7 @@ class Rebuild {
     const all = counts.reduce<number>((sum, count = 0) => sum + count, 0);
     for (const [at, projector] of projectors.entries()) {
       const generation = live[at];
+      await this.beginWith(projector.generation);
       const before = counts.slice(0, at).reduce<number>((sum, count = 0) => sum + count, 0);
       comparisons.push(
         generation &&
@@ -250,8 +262,10 @@ class Rebuild {
     await this.enter('swap');
     if (parts.then !== 'drop') await this.catchUpWithHead(projectors);
     const rebuilt: Rebuilt[] = [];
-    for (const [at, projector] of projectors.entries())
+    for (const [at, projector] of projectors.entries()) {
+      await this.beginWith(projector.generation);
       rebuilt.push(await this.complete(projector, comparisons[at]));
+    }
     const { measured } = this.estimate;
     if (measured !== undefined && parts.sample === undefined)
       for (const name of this.names) await writeNote(store, 'pace', name, measured);
@@ -407,7 +421,16 @@ class Rebuild {
   private async enter(phase: RebuildProgress['phase']): Promise<void> {
     this.estimate.enter(phase);
     this.phase = phase;
+    this.readModel = undefined;
     this.notedAt = -Infinity;
+    await this.report();
+  }
+
+  /** The step is at this read model now. */
+  private async beginWith({ collection: name }: Generation): Promise<void> {
+    const { names } = this;
+    if (names.length === 1) return;
+    this.readModel = { name, number: names.indexOf(name) + 1 };
     await this.report();
   }
 
@@ -420,7 +443,10 @@ class Rebuild {
     const { estimate, phase } = this;
     const share = shareOf(...this.passes);
     if (phase === 'project') estimate.reached('project', share);
-    return { phase, ...this.meter.at(share, estimate.resumedAt), secondsLeft: estimate.secondsLeft };
+    return {
+      ...{ phase, ...this.meter.at(share, estimate.resumedAt), secondsLeft: estimate.secondsLeft },
+      ...{ readModels: this.projections.length, ...defined({ readModel: this.readModel }) },
+    };
   }
 
   /** Leaves a note of how far it is, with which it can be continued. */
@@ -431,7 +457,7 @@ class Rebuild {
     this.notedAt = parts.clock.monotonic();
     for (const { collection, number: generation } of this.generations)
       await writeNote(store, this.kind, collection, {
-        ...{ generation, owner: parts.owner, code: parts.code, phase },
+        ...{ generation, owner: parts.owner, code: parts.code, phase, readModels: this.generations.length },
         until: this.untils.get(collection) ?? START,
         ...{ events, total, rate: Math.round(rate), skipped: this.skipped.get(collection) ?? 0 },
         ...{ end: new Date(now + 1000 * secondsLeft).toISOString(), at: new Date(now).toISOString() },

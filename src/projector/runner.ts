@@ -151,7 +151,7 @@ export class Runner {
     this.projectors = await this.openProjectors();
     const own = new Set(this.projectors.map(({ generation }) => nameOf(generation)));
     for (const name of this.reportedParked.keys()) if (!own.has(name)) this.reportedParked.delete(name);
-    this.paused = await pausedAmong(this.store, this.names);
+    await this.setPaused(await pausedAmong(this.store, this.names));
     const { main, apart } = await this.groups();
     await main.retryDue(this.log);
     this.onOpen();
@@ -317,7 +317,7 @@ export class Runner {
     await this.note().catch(report);
     if (this.isJoining) return false;
     const paused = await pausedAmong(this.store, this.names);
-    if (paused.size !== this.paused.size || [...paused].some((name) => !this.paused.has(name))) return false;
+    if (!isSame(paused, this.paused)) return false;
     if (!(await this.isFollowing(live))) return false;
     for (const { parked, generation } of this.projectors)
       if (!paused.has(generation.collection) && (await parked.isRetryRequested())) return false;
@@ -326,6 +326,15 @@ export class Runner {
 
   private get names(): readonly string[] {
     return this.projections.map(({ collection }) => collection.name);
+  }
+
+  /** Nothing is followed yet: what is paused stays as it is from now on, which is noted for those who wait for it. */
+  private async setPaused(paused: ReadonlySet<string>): Promise<void> {
+    const isChanged = !isSame(paused, this.paused);
+    this.paused = paused;
+    if (!isChanged) return;
+    this.noted = { ...this.noted, at: -Infinity };
+    await this.note().catch((error: unknown) => this.parts.report?.(error));
   }
 
   /** Whether it follows these, and those beside them. */
@@ -347,6 +356,7 @@ export class Runner {
     const { behindSince } = this;
     const note: ProjectorNote = {
       stopped: this.stopped.names,
+      ...(this.paused.size === 0 ? {} : { paused: [...this.paused] }),
       rate: Math.round(this.meter.rate),
       ...(trouble === undefined ? {} : { trouble }),
       ...(behindSince === undefined ? {} : { behindSince }),
@@ -413,6 +423,10 @@ export class Runner {
     }
     return projectors;
   }
+}
+
+function isSame(names: ReadonlySet<string>, others: ReadonlySet<string>): boolean {
+  return names.size === others.size && [...names].every((name) => others.has(name));
 }
 
 /** What is followed, and whether it is live. */

@@ -1,6 +1,7 @@
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { without } from '../../src/kernel/without';
 import { whileLocked } from '../../src/engines/data-folder';
 import { TestApp } from '../support/app';
 import { NETWORK, OTHER_TOKENS, TOKENS } from './network';
@@ -64,9 +65,45 @@ describe('POST /ops/1.0/backups (decisions X118)', () => {
   });
 });
 
+describe('GET /ops/1.0/backups (decisions X144)', () => {
+  it('lists what is below BACKUP_DIR, and reads a backup again', async () => {
+    await app.post(`${PATH};name=hourly`, { token });
+    await mkdir(join(folder, 'begun'));
+    const listed = (await app.get(PATH, { token })).json<readonly { readonly name: string }[]>();
+    const of = (name: string) => listed.find((one) => one.name === name);
+    expect(of('hourly')).toEqual({
+      ...{ name: 'hourly', at: expect.any(String), events: expect.any(Number), bytes: expect.any(Number) },
+      ...{ position: expect.stringMatching(/^\d{19}$/), hasDeliveries: expect.any(Boolean), hasKey: false },
+    });
+    expect(of('begun')).toEqual({ name: 'begun', problem: 'it is not complete' });
+    expect(of('plain')).toBeUndefined();
+    const verified = await app.get(`${PATH}/verify;name=hourly`, { token });
+    expect(verified.json()).toMatchObject({ ...without(of('hourly')!, 'name'), problems: [] });
+    await writeFile(join(folder, 'hourly', 'log', 'events-000001.ndjson.gz'), 'damaged');
+    const damaged = await app.get(`${PATH}/verify;name=hourly`, { token });
+    expect([damaged.statusCode, damaged.json()]).toEqual([
+      200,
+      expect.objectContaining({ problems: [expect.stringMatching(/^log\/events-000001.* has 7 bytes/)] }),
+    ]);
+  });
+
+  it('names no path, whatever is asked', async () => {
+    for (const [name, status] of [
+      ['..', 400],
+      ['none', 404],
+      ['begun', 404],
+    ] as const) {
+      const { statusCode, body } = await app.get(`${PATH}/verify;name=${name}`, { token });
+      expect([name, statusCode, body.includes(folder)]).toEqual([name, status, false]);
+    }
+    expect((await app.get(PATH, { token: TOKENS.nord })).statusCode).toBe(403);
+  });
+});
+
 it('without BACKUP_DIR it is refused (decisions X118)', async () => {
   const other = await TestApp.start({ network: NETWORK });
   const refused = await other.post(`${PATH};name=daily`, { token });
   expect([refused.statusCode, refused.body]).toEqual([400, expect.stringContaining('BACKUP_DIR is not set')]);
+  expect((await other.get(PATH, { token })).body).toContain('BACKUP_DIR is not set');
   await other.close();
 });

@@ -4,6 +4,7 @@ import { linked, own, short, table } from '../../src/console/content';
 import { sectionText } from '../../src/console/render';
 import { PAGES } from '../../src/console/pages';
 import { Sessions } from '../../src/console/session';
+import { offerId } from '../../src/domain/products/offer';
 import { appendFacts } from '../../src/network/decider';
 import { tokenHash } from '../../src/network/organisations';
 import { issueToken, revokeToken } from '../../src/operations/tokens';
@@ -198,6 +199,7 @@ describe('Pages of the console (decisions X124)', () => {
   /** Keys with which pages have something to show. */
   const KEYS: Readonly<Record<string, string>> = {
     'read-model': '?name=vouchers',
+    backup: '?name=none',
     document: '?readModel=products&id=none',
     find: '?id=1',
     loads: `?feedId=${german}`,
@@ -213,8 +215,11 @@ describe('Pages of the console (decisions X124)', () => {
     log: '?limit=1',
   };
 
-  /** Sections about what this application does not have: deliveries, and the claim. */
-  const MISSING = ['dead', 'messages', 'message', 'receivers', 'claim', 'document', 'load', 'restore'];
+  /** Sections about what this application does not have: deliveries, the claim, and BACKUP_DIR. */
+  const MISSING = [
+    ...['dead', 'messages', 'message', 'receivers', 'claim', 'document', 'load', 'restore'],
+    ...['backups', 'backup'],
+  ];
 
   it.each(PAGES.filter(({ name }) => name !== 'sql').map(({ name }) => name))(
     '%s is shown, and as JSON',
@@ -259,6 +264,18 @@ describe('Pages of the console (decisions X124)', () => {
       expect(JSON.stringify(sections)).toContain(`"name: Named ${id};`);
     }
     expect((await get('/console/history.json?kind=..&id=tokens', cookie)).json<Shown>().sections).toEqual([]);
+  });
+
+  it('find a product by its id in messages, and by that of its offer in searches', async () => {
+    for (const id of [`${german}-one`, offerId(german, 'one')]) {
+      const { sections } = (
+        await get(`/console/find.json?id=${encodeURIComponent(id)}`, cookie)
+      ).json<Shown>();
+      const to = `history?kind=product&feedId=${german}&id=one`;
+      expect([id, JSON.stringify(sections)]).toEqual([id, expect.stringContaining(to)]);
+    }
+    const none = (await get(`/console/find.json?id=${german}-none`, cookie)).json<Shown>();
+    expect(JSON.stringify(none.sections)).not.toContain('kind=product');
   });
 
   it('say why a part cannot be shown, and show the others', async () => {

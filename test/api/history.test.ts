@@ -91,9 +91,10 @@ describe('GET /ops/1.0/history (decisions X109)', () => {
         },
       },
     ]);
-    expect(await history(`${path};diff=${day(first - 2 * DAY)},${entries[0]!.position}`)).toMatchObject([
-      { to: { version: 1 }, changes: { price: { after: '12.50' } } },
-    ]);
+    for (const position of [entries[0]!.position, `p${Number(entries[0]!.position)}`])
+      expect(await history(`${path};diff=${day(first - 2 * DAY)},${position}`)).toMatchObject([
+        { to: { version: 1 }, changes: { price: { after: '12.50' } } },
+      ]);
   });
 
   it('of a voucher', async () => {

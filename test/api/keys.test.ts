@@ -1,3 +1,6 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { ModulesContainer } from '@nestjs/core';
 import { operationsOf } from '../../src/http/describe';
 import { TEXT } from '../../src/wire/keys/keys';
@@ -49,6 +52,7 @@ import { DAY, NOW, voucherClientOf } from './voucher-network';
 const { german, swedish, shared, unconnected } = FEEDS;
 
 let app: TestApp;
+let backups: string;
 let now: Date;
 let operations: readonly Operation[];
 let subscriptionId: string;
@@ -186,6 +190,7 @@ const ACTION_EFFECTS: readonly Effect[] = [
   ['acceptAnySource', `fid=${swedish}`, ';reason=x', statusCode, 204],
   ['listAnySources', `fid=${german}`, '', (one) => one.json<object[]>().length, 1],
   ['makeBackup', 'name=..', ';name=none', says('name=..: expected'), true],
+  ['verifyBackup', 'name=..', ';name=none', says('name=..: expected'), true],
   ['listTokens', 'organisationId=999', '', statusCode, 400],
   ['listActions', 'limit=0', '', statusCode, 400],
   ['listActions', 'before=0', '', ({ body }) => body, '[]'],
@@ -242,7 +247,8 @@ const ALL_EFFECTS = [
 
 beforeAll(async () => {
   now = new Date('2026-02-01');
-  app = await TestApp.start({ network: CLAIM_NETWORK, now: () => now });
+  backups = await mkdtemp(join(tmpdir(), 'affilog-backups-'));
+  app = await TestApp.start({ network: CLAIM_NETWORK, now: () => now, settings: { BACKUP_DIR: backups } });
   operations = operationsOf(app.http.get(ModulesContainer));
   for (const [at, one] of [LAMP, PHONES, SOFA].entries()) {
     now = new Date(DAYS[at]!);
@@ -287,6 +293,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await deliveries.stop();
   await app.close();
+  await rm(backups, { recursive: true });
 });
 
 function named(id: string): Operation {
@@ -471,6 +478,7 @@ describe('keys of all operations', () => {
     const json = operations.filter(({ method, formats }) => method === 'GET' && formats.includes('json'));
     // Those of before were retried.
     await park(app, 'vouchers', 'x');
+    expect((await ask(named('makeBackup'), ';name=x')).statusCode).toBe(200);
     for (const operation of json) {
       const keys = goodKeys(operation);
       const plain = await ask(operation, keys);

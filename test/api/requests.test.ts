@@ -91,8 +91,20 @@ describe('requests', () => {
       }
     });
 
+    it('takes positions with and without zeros in front, as they are answered and shown (decisions X146)', async () => {
+      const head = await app.engines.log.head();
+      const own = async (position: string) =>
+        outcome(await app.get(OWN, { token, headers: { 'x-min-position': position } }));
+      expect(await own(String(Number(head)))).toBe('200');
+      expect(await own(`000${Number(head)}`)).toBe('200');
+      expect(await own(String(Number(head) + 1_000))).toBe('503 503');
+    });
+
     it('refuses a malformed position', async () => {
-      expect(outcome(await app.get(OWN, { token, headers: { 'x-min-position': 'now' } }))).toBe('400 PF_430');
+      for (const position of ['now', '-1', '1'.repeat(20)])
+        expect(outcome(await app.get(OWN, { token, headers: { 'x-min-position': position } }))).toBe(
+          '400 PF_430',
+        );
     });
   });
 

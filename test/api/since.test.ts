@@ -46,6 +46,8 @@ describe('what has changed since (decisions P28, X51)', () => {
     expect(changesOf(second)).toEqual({ sent: ['b', 'e'], removed: ['c', 'd'] });
     expect(second.json<Changes>().productHeader.totalHits).toBe(3);
     expect(changesOf(await get(`;since=${nextOf(second)}`))).toEqual({ sent: [], removed: [] });
+    // Without the zeros in front (decisions X146).
+    expect(changesOf(await get(`;since=${nextOf(first).replace(/^0+/, '')}`))).toEqual(changesOf(second));
     const { children } = await parse((await get(`;since=${nextOf(first)};format=xml`)).body);
     expect(children.map(({ name }) => name)).toEqual(['productHeader', 'products', 'removed']);
     expect(children[2]!.children.map(({ name, text }) => [name, text]).sort()).toEqual([

@@ -16,7 +16,8 @@ import { Parking } from '../../src/runtime/parked-events';
 import { type ReadStore } from '../../src/kernel/read-store';
 import { atMostEvery, diskTrouble, readinessOf } from '../../src/app/readiness';
 import { type ProductLoader } from '../../src/services/products/load/load-feed';
-import { FEEDS, NETWORK, TOKENS } from '../api/network';
+import { pauseReadModels, resumeReadModels } from '../../src/operations/projections';
+import { FEEDS, NETWORK, OTHER_TOKENS, TOKENS } from '../api/network';
 import { TestApp } from '../support/app';
 import { overrideLog } from '../support/temporary-log';
 import { startEsdbServer } from '../support/esdb-server';
@@ -65,9 +66,43 @@ describe('health (docs/operations.md, Health)', () => {
       unexpectedFailures: 0,
       waiting: { readModels: 'are catching up with the log' },
     });
+    const why = await app.get(`/ops/1.0/why/product;fid=${FEEDS.german};spId=a`, {
+      token: OTHER_TOKENS.operator,
+    });
+    expect(why.json()).toEqual({
+      visible: false,
+      conditions: [
+        {
+          ...{ condition: 'projected', holds: false },
+          found: expect.stringMatching(
+            /^the read model products is failed, it cannot be read; the log ends at \d+$/,
+          ),
+          remedy: 'no process with the role projector runs: start `affilog serve`',
+        },
+      ],
+    });
     await app.project();
     const ready = await app.get('/health/ready');
     expect([ready.statusCode, ready.json()]).toEqual([200, HEALTHY]);
+  });
+
+  it('is ready but degraded while read models are paused, and says which, since when (decisions X145)', async () => {
+    await app.project();
+    await pauseReadModels(app.engines, ['products', 'vouchers'], SYSTEM_CLOCK, 'user alice');
+    await app.import({ organisations: [{ id: 77, kind: 'publisher', name: 'Later' }] });
+    const ready = await app.get('/health/ready');
+    expect([ready.statusCode, ready.json()]).toEqual([
+      200,
+      {
+        ...{ ...HEALTHY, status: 'degraded', behind: expect.any(Number) },
+        paused: expect.stringMatching(
+          /^products since \S+Z, vouchers since \S+Z: `affilog projections resume products vouchers` continues them$/,
+        ),
+      },
+    ]);
+    await resumeReadModels(app.engines, ['all']);
+    await app.settled();
+    expect((await app.get('/health/ready')).json()).toEqual(HEALTHY);
   });
 
   it('stays ready while a later load is being projected', async () => {

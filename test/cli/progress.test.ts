@@ -35,6 +35,29 @@ test('Other outputs get a line per phase and one every five seconds', async () =
   ]);
 });
 
+test('Of several read models and logs, it says what is of the whole, and which part is under way (decisions X128)', async () => {
+  const [file, terminal] = [
+    new PassThrough(),
+    Object.assign(new PassThrough(), { isTTY: true, columns: 160 }),
+  ];
+  const part = 'part 1 of 2, the event log';
+  const all = { ...HALF, readModels: 11, part } as const;
+  for (const output of [file, terminal]) {
+    const display = await progressOn(output);
+    display.show(all);
+    display.show({ ...all, phase: 'compare', readModel: { name: 'vouchers', number: 4 } });
+    display.end();
+  }
+  expect(String(file.read()).split('\n')).toEqual([
+    'part 1 of 2, the event log: projecting the log for 11 read models: 500 of 1000 events, 250/s, 2 s left',
+    'part 1 of 2, the event log: comparing with the live generation: vouchers, 4 of 11 read models, 2 s left',
+    '',
+  ]);
+  expect(String(terminal.read())).toMatch(
+    /comparing with the live generation \[=*-+\] 27% \| vouchers, 4 of 11 read models/,
+  );
+});
+
 test('As long as nothing was found, there is the share of the log that was read, and the time left', async () => {
   let now = 0;
   const clock = new TestClock(

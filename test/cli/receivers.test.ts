@@ -95,7 +95,8 @@ describe('affilog notifications enable (decisions N8, N14, N16)', () => {
     const [receiver = ''] = sample.receivers;
     await disabled(sample);
     expect(await sample.json('/receivers')).toMatchObject([{ state: 'disabled' }, { state: 'enabled' }]);
-    expect(await notifications('enable', sample.id, receiver)).toEqual({
+    // In either order.
+    expect(await notifications('enable', receiver, sample.id)).toEqual({
       ...{ code: 0, err: '' },
       out: `${receiver} is enabled: what waits for it is sent\n`,
     });

@@ -33,6 +33,8 @@ const READS: readonly (readonly [command: string, operations: string, pages: str
   ['feeds restore', 'getRestorePlan', 'load'],
   ['feeds source list', 'listAnySources', 'sources'],
   ['server', 'getServerState', 'overview'],
+  ['backup', 'listBackups', 'backups'],
+  ['backup', 'verifyBackup', 'backup'],
   ['documents', 'listDocuments', 'document event'],
   ['tokens list', 'listTokens', 'tokens'],
   ['actions', 'listActions', 'actions'],
@@ -56,7 +58,7 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
   ...{ serve: 'starts servers', receiver: 'a server for trials', settings: 'of one process' },
   ...{ 'log copy': 'without servers', 'log import': 'without servers', restore: 'without servers' },
   ...{ 'network import': 'a file', 'network export': 'a file', 'network schema': 'a file' },
-  ...{ 'categories import': 'a file', 'mappings import': 'a file, which requests post', backup: 'a folder' },
+  ...{ 'categories import': 'a file', 'mappings import': 'a file, which requests post' },
   'products import': 'posts, for advertisers',
   ...{ 'transactions import': 'a file', 'transactions show': '`history transaction`' },
   ...{
@@ -83,7 +85,6 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
 /** Actions whose operation does the same as that of another one, or that are on no page. */
 const OTHER_OPERATIONS: Readonly<Record<string, string>> = {
   changeMappings: 'mappings map',
-  makeBackup: 'BACKUP_DIR is of one process',
 };
 
 const parts = { environment: {}, stdout: process.stdout, stderr: process.stderr, threads: false };
@@ -155,7 +156,7 @@ describe('what operators do (decisions X124, X130, X134)', () => {
 
   it('changes the same in the console and by requests, under the names of commands', () => {
     expect(without(onPages().keys(), CHANGING)).toEqual([]);
-    expect(without(CHANGING, onPages().keys())).toEqual(['makeBackup']);
+    expect(without(CHANGING, onPages().keys())).toEqual([]);
     expect(
       without(
         ACTING,

@@ -22,6 +22,9 @@ describe('affilog why (decisions X110)', () => {
     expect([code, err]).toEqual([0, '']);
     expect(out.split('\n')).toEqual([
       'not visible',
+      expect.stringMatching(
+        /^ {2}yes {2}projected: the read model products is live, as of position \d+; the log/,
+      ),
       expect.stringMatching(/^ {2}yes {2}stored: Product it’s new, 10\.00 EUR, last changed at /),
       '  NO   mapped: "Headphone" is mapped to no category',
       expect.stringMatching(
@@ -31,7 +34,6 @@ describe('affilog why (decisions X110)', () => {
       '  yes  feed visible: "visible" of feed 22001 (Germany) is true',
       '  NO   connected: publisher 13 (Lonely) has site 1301: none is connected to program 101',
       expect.stringContaining('affilog network import'),
-      expect.stringMatching(/^ {2}yes {2}projected: /),
       '  yes  not parked: all its events could be used',
       '',
     ]);
@@ -43,6 +45,37 @@ describe('affilog why (decisions X110)', () => {
     const failed = (JSON.parse(out) as Visibility).conditions.filter(({ holds }) => !holds);
     expect(failed.map(({ condition }) => condition)).toEqual(['for the site']);
     expect((await why('voucher', String(id))).out).toMatch(/^visible\n/);
+  });
+
+  it('begins with a read model that is paused, since when, by whom, and what resumes it (decisions X145)', async () => {
+    const projections = (verb: string) => run(['projections', verb, 'products'], { DATA_DIR: app.folder });
+    const product = async () => (await why('product', String(FEEDS.german), 'it’s new')).out.split('\n');
+    expect((await projections('pause')).code).toBe(0);
+    const [, first, remedy] = await product();
+    expect(first).toMatch(
+      /^ {2}NO {3}projected: the read model products is paused since \S+Z by user \S+, as of position \d+; the log ends at \d+/,
+    );
+    expect(remedy).toBe('       resume it with `affilog projections resume products`');
+    expect((await projections('resume')).code).toBe(0);
+    await app.settled();
+    expect((await product())[1]).toContain('  yes  projected: the read model products is live');
+  });
+
+  it('says of a product that nothing has happened to what one is notified of, and of the last load', async () => {
+    const id = `${FEEDS.german}-it’s new`;
+    const { code, out, err } = await why('delivery', id);
+    expect([code, err]).toEqual([0, '']);
+    expect(out.split('\n')).toEqual([
+      `product ${id}`,
+      '   nothing has happened to it that one is notified of: price fell, back in stock, feed changed',
+      '   nobody has subscribed to products, and changes are recorded only while somebody has',
+      expect.stringMatching(
+        /^ {3}the last load of feed 22001 was at \S+Z: update, done; 1 new, 0 revised, 0 with another price, 0 removed$/,
+      ),
+      '',
+    ]);
+    expect((await why('delivery', String(FEEDS.unconnected))).out).toContain('nothing was loaded to feed');
+    expect((await why('delivery', '7-none')).code).not.toBe(0);
   });
 
   it.each([

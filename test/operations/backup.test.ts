@@ -1,9 +1,15 @@
-import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { createHash } from 'node:crypto';
+import { mkdir, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Engines, openEngines } from '../../src/engines/open';
-import { backUp, type BackedUp, restoreBackup } from '../../src/operations/backup';
+import { makeFolder } from '../../src/engines/data-folder';
+import { backUp, type BackedUp, restoreBackup, verifyBackup } from '../../src/operations/backup';
 import { SYSTEM_CLOCK } from '../../src/runtime/clock';
-import { fill } from '../contracts/event-log/events';
+import { run } from '../cli/run';
+import { openDeliveryLog } from '../../src/engines/embedded/log/open-log';
+import { toNewEvent } from '../../src/kernel/decider';
+import { NO_STREAM, positionOf } from '../../src/kernel/event';
+import { appendAtEnd, fill } from '../contracts/event-log/events';
 import { removeFolder, temporaryFolder } from '../support/server';
 import { eventsOf } from '../support/temporary-log';
 
@@ -72,11 +78,150 @@ describe('A backup (decisions X118)', () => {
     await expect(backUpTo()).rejects.toThrow(/events-000001.* is damaged.*: back up into an empty folder/);
   });
 
-  it('leaves nothing in a folder that it refuses', async () => {
-    await writeFile(join(folder, 'other'), '');
+  it('is not made in the data folder, nor around it, whatever links lead there', async () => {
     const options = { clock: SYSTEM_CLOCK, begin: nothing };
-    const before = await readdir(folder);
-    await expect(backUp(engines, place('data'), folder, options)).rejects.toThrow('expected an empty folder');
-    expect(await readdir(folder)).toEqual(before);
+    await symlink(join(folder, 'data'), join(folder, 'link'));
+    await mkdir(join(folder, 'around'));
+    await symlink(join(folder, 'around'), join(folder, 'round'));
+    for (const [dataDir, target] of [
+      ['data', 'data'],
+      ['data', 'data/deep/backup'],
+      ['data', 'link/backup'],
+      ['link', 'data/backup'],
+      ['around/data', 'round'],
+    ] as const)
+      await expect(backUp(engines, place(dataDir), join(folder, target), options)).rejects.toThrow(
+        /^the backup would be in the data folder \(DATA_DIR\).*choose another folder/,
+      );
+    expect((await readdir(join(folder, 'data'))).filter((name) => /deep|backup/.test(name))).toEqual([]);
+    const others = await backUp(engines, place('data'), join(folder, 'data-backup'), options);
+    expect(others.events).toBe(700);
+  });
+
+  it('ends with an error where a folder cannot be made, as in a pseudo file system', async () => {
+    const options = { clock: SYSTEM_CLOCK, begin: nothing };
+    for (const target of ['/proc/affilog', '/proc/affilog/daily'])
+      await expect(backUp(engines, place('data'), target, options)).rejects.toThrow('/proc/affilog');
+    await expect(makeFolder('/proc/affilog/export')).rejects.toThrow('/proc/affilog');
+  });
+
+  it('leaves nothing in a folder that it refuses', async () => {
+    await mkdir(to());
+    await writeFile(join(to(), 'other'), '');
+    await expect(backUpTo()).rejects.toThrow('expected an empty folder');
+    expect(await readdir(to())).toEqual(['other']);
   });
 });
+
+describe('A backup that is read again (decisions X144)', () => {
+  const manifest = async () => JSON.parse(await readFile(join(to(), 'backup.json'), 'utf8')) as Manifest;
+
+  it('says what it has, up to when, and that it fits together; nothing is written, so its disk may be read-only', async () => {
+    const key = join(folder, 'data', 'notify.key');
+    await writeFile(key, `${'a'.repeat(64)}\n`);
+    const deliveries = await engines.deliveries();
+    const upTo = await engines.log.head();
+    const cursor = { type: 'Matched', data: { upTo, messages: 0 } };
+    await deliveries.append('matched', NO_STREAM, [toNewEvent(cursor, SYSTEM_CLOCK.uuid())]);
+    await backUp(engines, place('data'), to(), { clock: SYSTEM_CLOCK, begin: nothing, withKey: true });
+    const before = await readdir(to(), { recursive: true });
+    const seen: unknown[] = [];
+    const found = await verifyBackup(to(), { onProgress: (progress) => seen.push(progress) });
+    const { at, log } = await manifest();
+    expect(found).toEqual({
+      ...{ at, events: 700, position: log.range.upTo, bytes: expect.any(Number) },
+      ...{ hasDeliveries: true, hasKey: true, problems: [] },
+    });
+    expect(seen.length).toBeGreaterThan(0);
+    expect((await readdir(to(), { recursive: true })).sort()).toEqual(before.sort());
+    await writeFile(join(to(), 'notify.key'), 'short');
+    expect((await verifyBackup(to())).problems).toEqual([expect.stringMatching(/^notify\.key has 5 bytes/)]);
+  });
+
+  it('names each file that is damaged, or missing, without its folder', async () => {
+    await backUpTo();
+    const [file, deliveries] = ['log/events-000001.ndjson.gz', 'deliveries-1.sqlite'];
+    const bytes = await readFile(join(to(), file));
+    bytes[100]! ^= 1;
+    await writeFile(join(to(), file), bytes);
+    await rm(join(to(), deliveries));
+    expect((await verifyBackup(to())).problems).toEqual([
+      `${file} is damaged: its SHA-256 is not that of backup.json`,
+      `${deliveries} is missing`,
+    ]);
+  });
+
+  it('finds a delivery log that is ahead of the log, and one that is no log', async () => {
+    await backUpTo();
+    const path = join(to(), 'deliveries-1.sqlite');
+    const changed = async (change: () => Promise<void>) => {
+      await change();
+      const written = await manifest();
+      const file = { ...written.deliveries, bytes: (await stat(path)).size, sha256: await sha256(path) };
+      await writeFile(join(to(), 'backup.json'), JSON.stringify({ ...written, deliveries: file }));
+      return (await verifyBackup(to())).problems;
+    };
+    const ahead = await changed(async () => {
+      const { log } = await openDeliveryLog(path, false);
+      const cursor = { type: 'Matched', data: { upTo: positionOf(9_000), messages: 0 } };
+      await appendAtEnd(log, 'matched', toNewEvent(cursor, SYSTEM_CLOCK.uuid()));
+      await log.close();
+      for (const end of ['-wal', '-shm']) await rm(`${path}${end}`, { force: true });
+    });
+    expect(ahead).toEqual([
+      expect.stringMatching(/^the delivery log is as of position 9000, but the log ends at 7\d\d$/),
+    ]);
+    expect(await changed(() => writeFile(path, 'x'.repeat(10_000)))).toEqual([
+      'deliveries-1.sqlite: the delivery log is not available: its file is damaged',
+    ]);
+  });
+
+  it('is not there, or is none', async () => {
+    await expect(verifyBackup(join(folder, 'none'))).rejects.toThrow('there is no complete backup');
+    await mkdir(to());
+    await writeFile(join(to(), 'backup.json'), '{}');
+    await expect(verifyBackup(to())).rejects.toThrow(/^backup\.json: expected what `affilog backup` writes/);
+  });
+
+  it('is read by the command line, which needs no data folder, and exits with 1 if it cannot be restored', async () => {
+    await backUpTo();
+    const affilog = (...args: readonly string[]) =>
+      run(['backup', to(), ...args], { DATA_DIR: join(folder, 'no') });
+    const { code, out } = await affilog('--verify');
+    expect([code, out.split('\n')]).toEqual([
+      0,
+      [
+        expect.stringMatching(/^a backup of \S+Z, [\d.]+ KB: 700 events up to position \d+$/),
+        'with the delivery log, which fits to it',
+        'without the key: NOTIFY_KEY, or notify.key, is to be kept elsewhere',
+        'all of it can be read: `affilog restore` restores it',
+        '',
+      ],
+    ]);
+    expect(JSON.parse((await affilog('--verify', '--json')).out)).toMatchObject({
+      events: 700,
+      problems: [],
+    });
+    expect(await readdir(folder)).not.toContain('no');
+    await rm(join(to(), 'log', 'events-000001.ndjson.gz'));
+    const damaged = await affilog('--verify');
+    expect([damaged.code, damaged.out]).toEqual([
+      1,
+      expect.stringContaining('  log/events-000001.ndjson.gz is missing\n'),
+    ]);
+    expect(await affilog('--verify', '--with-key')).toMatchObject({ code: 2 });
+    expect((await run(['backup', join(folder, 'none'), '--verify'])).code).toBe(2);
+  });
+});
+
+interface Manifest {
+  readonly at: string;
+  readonly log: { readonly range: { readonly upTo: string } };
+  readonly deliveries: object;
+}
+
+async function sha256(path: string): Promise<string> {
+  return createHash('sha256')
+    .update(await readFile(path))
+    .digest('hex');
+}

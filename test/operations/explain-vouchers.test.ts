@@ -1,3 +1,4 @@
+import { TOKENS } from '../api/network';
 import { VOUCHER_TOKENS, type VoucherClient, voucherWorld } from '../api/voucher-network';
 import { type AppDeliveries, projectDeliveries } from '../support/app-deliveries';
 import { run } from '../cli/run';
@@ -23,9 +24,20 @@ async function subscribe(as: VoucherClient, changeIds: readonly number[]): Promi
 
 test('affilog why delivery says what an edit of a voucher was to each subscription (decisions N18)', async () => {
   const [site, deals] = [await subscribe('preisblick', [1]), await subscribe('deals', [1, 2, 3])];
+  // It cannot concern a voucher, neither before it exists nor while it does.
+  const toProducts = (): Promise<unknown> =>
+    world.app.post('/1.0/products/subscriptions', {
+      token: TOKENS.deals,
+      body: JSON.stringify({
+        filter: { changeTypeIds: [1] },
+        receivers: [{ httpMethod: 'GET', receiverUrl: 'https://shop.example/?p=${productId}' }],
+      }),
+    });
+  await toProducts();
   const id = await world.create({ title: 'x', sourceId: 'x' });
   await world.create({ title: 'x', sourceId: 'x', siteIds: [1202] });
   await world.create({ title: 'y', sourceId: 'x', siteIds: [1202] });
+  await toProducts();
   const { code, out } = await affilog('why', 'delivery', String(id));
   expect([code, out.split('\n').filter((line) => !line.includes('receiver'))]).toEqual([
     0,

@@ -103,6 +103,30 @@ describe('a comparison with what the log says (decisions X127)', () => {
 });
 
 describe('a rebuild (decisions X128)', () => {
+  test('of read models of several logs says of which part its progress is, and of all read models in it', async () => {
+    const seen: RebuildProgress[] = [];
+    const onProgress = (one: RebuildProgress) => {
+      seen.push(one);
+    };
+    const names = ['products', 'vouchers', 'receivers'];
+    await rebuildProjections(world, names, { onProgress });
+    const [first, second] = ['part 1 of 2, the event log', 'part 2 of 2, the delivery log'];
+    expect(new Set(seen.map(({ part, readModels }) => `${part}: ${readModels}`))).toEqual(
+      new Set([`${first}: 2`, `${second}: 1`]),
+    );
+    const steps = seen.filter(({ phase, part }) => phase !== 'project' && part === first);
+    for (const step of ['index', 'compare', 'swap'])
+      expect(
+        new Set(steps.flatMap(({ phase, readModel }) => (phase === step && readModel ? [readModel] : []))),
+      ).toEqual(
+        new Set([
+          { name: 'products', number: 1 },
+          { name: 'vouchers', number: 2 },
+        ]),
+      );
+    expect(seen.every(({ part, readModel }) => part === first || readModel === undefined)).toBe(true);
+  });
+
   const again = (over: object = {}, options = {}) =>
     rebuild(world.log, world.store, [{ ...(productsProjection as Projection), ...over }], {
       clock: SYSTEM_CLOCK,

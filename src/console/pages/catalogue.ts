@@ -309,7 +309,7 @@ export const why: ui.ConsolePage = {
   fields: [
     { ...ui.required('kind', 'What'), choices: Object.entries(QUESTIONS) },
     ...ui.lines(
-      { id: 'Its id; of a message also transactionId or claimId' },
+      { id: 'Its id; for messages, of what they are about: a product is FEED-ID' },
       { feedId: 'Feed, of a product', publisher: 'As this publisher (organisation) sees it' },
     ),
   ],

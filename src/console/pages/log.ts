@@ -171,7 +171,10 @@ async function entriesOf(operator: Operator, asked: ui.Asked, size = EVENTS) {
 
 /** Pages that say more of a thing, by its kind. */
 const RELATED: Readonly<Record<string, (id: string, feedId?: string) => readonly ui.Value[]>> = {
-  product: (id, feedId) => [ui.linked('who sees it, and why not', 'why', { kind: 'product', feedId, id })],
+  product: (id, feedId) => [
+    ui.linked('who sees it, and why not', 'why', { kind: 'product', feedId, id }),
+    ui.linked('why messages were sent, or not', 'why', { kind: 'delivery', id: `${feedId}-${id}` }),
+  ],
   voucher: (id) => [ui.linked('who sees it, and why not', 'why', { kind: 'voucher', id })],
   transaction: (id) => [ui.linked('why messages were sent, or not', 'why', { kind: 'delivery', id })],
   claim: (id) => [ui.linked('why messages were sent, or not', 'why', { kind: 'delivery', id })],
@@ -244,6 +247,7 @@ async function foundBodies(operator: Operator, { id = '' }: ui.Asked): Promise<u
   return [
     ui.links(
       ...(await Promise.all(histories)),
+      await productNamed(operator, id),
       sent && ui.linked(`message ${id}`, 'message', { messageId: id }),
     ),
     ui.links(
@@ -251,6 +255,18 @@ async function foundBodies(operator: Operator, { id = '' }: ui.Asked): Promise<u
       /^\d{1,19}$/.test(id) && ui.linked('event at this position', 'event', { position: id }),
     ),
   ];
+}
+
+/** A product by its id in messages (`<feedId>-<sourceProductId>`), or by that of its offer in searches. */
+async function productNamed(operator: Operator, id: string): Promise<ui.Value | undefined> {
+  const [, feed, own = ''] = /^(\d{1,15})-(.+)$/s.exec(id) ?? [];
+  const documents = { products: id, 'price-history': offerId(Number(feed), own) };
+  for (const [readModel, one] of Object.entries(documents)) {
+    const [found] = await operator.get(serverOperations.listDocuments, { readModel, id: one });
+    const { feedId, sourceProductId = own } = (found?.document ?? {}) as Readonly<Record<string, string>>;
+    if (feedId !== undefined) return ui.product(feedId, sourceProductId, `product ${sourceProductId}`);
+  }
+  return undefined;
 }
 
 const ROWS = 1_000;

@@ -4,6 +4,7 @@ import { sizeText as size } from '../../kernel/text';
 import { jsonObject } from '../../kernel/unknown';
 import { ACTIONS } from '../../operations/actions';
 import { actionOperations } from '../../operations/rest/actions.controller';
+import { backupOperations } from '../../operations/rest/backups.controller';
 import { asOfOperations } from '../../operations/rest/as-of.controller';
 import { directoryOperations } from '../../operations/rest/directory.controller';
 import { type Readiness } from '../../operations/rest/operators.module';
@@ -27,8 +28,8 @@ function behind({ lagEvents, lagSeconds = 0 }: ReadModel): ui.Cell {
 function underWay({ rebuild, failure }: ReadModel): ui.Cell {
   if (rebuild === undefined)
     return failure && { text: `the last ${failure.what} failed: ${failure.reason}`, tone: 'bad' };
-  const { isComparison, phase, events, total, end, isRunning } = rebuild;
-  const what = isComparison ? 'comparison' : 'rebuild';
+  const { isComparison, phase, events, total, end, isRunning, readModels: all } = rebuild;
+  const what = `${isComparison ? 'comparison' : 'rebuild'}${all === 1 ? '' : ` of ${all} read models`}`;
   if (!isRunning)
     return { text: `the ${what} was interrupted: start it again to continue it`, tone: 'waiting' };
   const share = Math.min(1, events / Math.max(1, total));
@@ -232,6 +233,39 @@ export const pasts = listPage({
   },
 });
 
+const BACKUP_ACTIONS = {
+  make: ui.action('Back up', backupOperations.makeBackup, 'Backup :name is complete, and was read again.', {
+    fields: ui.lines({ name: 'Name' }),
+  }),
+};
+
+export const backups = listPage({
+  page: ['backups', 'Backups', 'Below BACKUP_DIR', 'There are none.'],
+  from: [backupOperations.listBackups, 'nothing'],
+  actions: BACKUP_ACTIONS,
+  before: () => ui.form(BACKUP_ACTIONS, 'make', {}),
+  rows: (all) => all,
+  columns: {
+    ...ui.own('name'),
+    'Made at': ({ at }) => at,
+    ...ui.own('events', 'position'),
+    Size: ({ bytes }) => bytes && size(bytes),
+    'Is it whole': ({ name, problem }) =>
+      problem === undefined ? ui.linked('read it again', 'backup', { name }) : { text: problem, tone: 'bad' },
+  },
+});
+
+export const backup: ui.ConsolePage = {
+  ...{ name: 'backup', title: 'Backup', fields: ui.lines({ name: 'Name' }) },
+  sections: [ui.section('backup', ({ name = '' }) => name, readAgain)],
+};
+
+async function readAgain(operator: Operator, { name }: ui.Asked): Promise<ui.Bodies> {
+  const { problems, bytes, ...found } = await operator.get(backupOperations.verifyBackup, { name });
+  const canBeRestored = ui.yes(problems.length === 0);
+  return [ui.facts({ canBeRestored, ...found, size: size(bytes) }), ...problems.map(ui.problem)];
+}
+
 export const actions = listPage({
   page: ['actions', 'Actions', 'What operators have done', 'No operator has changed anything yet.'],
   from: [actionOperations.listActions, 'before'],
@@ -248,8 +282,6 @@ export const actions = listPage({
 });
 
 const RECENT = '10';
-/** Of the data folder. */
-const FILES = 12;
 
 export const overview: ui.ConsolePage = {
   ...{ name: 'overview', title: 'Overview' },
@@ -270,34 +302,27 @@ export const overview: ui.ConsolePage = {
   ],
 };
 
-type HealthAnswer = Awaited<ReturnType<Readiness>> & {
-  readonly status: string;
-  readonly unexpectedFailures: number;
-};
+type HealthAnswer = Awaited<ReturnType<Readiness>> & Readonly<{ status: string; unexpectedFailures: number }>;
 
 async function health(operator: Operator): Promise<ui.Bodies> {
-  const now = await operator.health<HealthAnswer>();
-  const { status, waiting, behind: seconds = 0, parked: count = 0, unexpectedFailures } = now;
-  const { projector, automation, notifier } = now;
-  const parts = Object.entries({ ...waiting, projector, automation, notifier });
+  const { status, waiting, unexpectedFailures, ...others } = await operator.health<HealthAnswer>();
+  const { behind: seconds = 0, parked: count = 0, ...parts } = others;
   return [
     ui.facts({
       ...{ state: ui.state(status), readModelsBehind: `${seconds} s`, parked: ui.trouble(count, 'parked') },
       unexpectedFailures: ui.trouble(unexpectedFailures),
     }),
-    ui.table(
-      parts.filter(([, reason]) => reason !== undefined),
-      'All parts work.',
-      { Part: ([part]) => part, 'What it waits for or suffers from': ([, reason]) => reason },
-    ),
+    ui.table(Object.entries({ ...waiting, ...parts }), 'All parts work.', {
+      Part: ([part]) => part,
+      'What it waits for or suffers from': ([, reason]) => reason,
+    }),
   ];
 }
 
 async function messageCounts(operator: Operator): Promise<ui.Body> {
   const { listAnyDeliveries } = anyDeliveryApi;
   const counts = STATES.map(async (is) => {
-    const keys = { state: is, pageSize: 1 };
-    const { total = 0 } = await operator.page(listAnyDeliveries, keys);
+    const { total = 0 } = await operator.page(listAnyDeliveries, { state: is, pageSize: 1 });
     return [is, { ...(total > 0 && ui.state(is)), ...ui.linked(total, 'messages', { state: is }) }] as const;
   });
   return ui.facts(Object.fromEntries(await Promise.all(counts)));
@@ -323,7 +348,7 @@ async function server(operator: Operator): Promise<ui.Bodies> {
       Process: ({ owner }) => owner ?? ui.state('waiting', 'nobody'),
       'Until, unless renewed': ({ until }) => until,
     }),
-    ui.table(files.slice(0, FILES), 'No files.', {
+    ui.table(files.slice(0, 12), 'No files.', {
       'Largest files': ({ name }) => name,
       Size: ({ bytes }) => size(bytes),
     }),

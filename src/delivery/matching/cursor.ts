@@ -46,6 +46,17 @@ export async function continuationOf(deliveries: EventLog, log: EventLog): Promi
   return { cursor, revision, complete: NO_STREAM, made };
 }
 
+/** The greatest position of the log that a delivery log knows of; undefined if it has no cursor. */
+export async function matchedUpTo(deliveries: EventLog): Promise<Position | undefined> {
+  for await (const event of eventsOf(deliveries, MATCHED, { backwards: true, batchSize: 10 })) {
+    const cursor = cursorIn(event);
+    if (cursor === undefined) continue;
+    const { upTo, event: begun = upTo } = cursor;
+    return begun > upTo ? begun : upTo;
+  }
+  return undefined;
+}
+
 /** What was appended to `matched` after a revision, up to a cursor. */
 export interface MatchedRange {
   readonly after: number;

@@ -45,6 +45,7 @@ export interface ExplainedEvent {
 
 interface Lifetime {
   readonly organisationId: number;
+  readonly topic: string;
   readonly created: ExplainedMoment;
   deleted?: ExplainedMoment;
 }
@@ -153,7 +154,7 @@ function note(lifetimes: Map<string, Lifetime>, event: RecordedEvent, book: Subs
   const active = book.get(id);
   if (active === undefined && known?.deleted === undefined && known !== undefined) known.deleted = moment;
   if (active !== undefined && known === undefined)
-    lifetimes.set(id, { organisationId: active.organisationId, created: moment });
+    lifetimes.set(id, { organisationId: active.organisationId, topic: active.topic, created: moment });
 }
 
 function explained(
@@ -166,9 +167,9 @@ function explained(
   const parties = partiesOf(occurrence);
   return [...lifetimes].flatMap(([id, lifetime]) => {
     const { organisationId } = lifetime;
+    if (lifetime.topic !== topic.name) return [];
     if (only === undefined ? !parties.has(organisationId) : id !== only) return [];
     const subscription = active.get(id);
-    if (subscription !== undefined && subscription.topic !== topic.name) return [];
     const seen =
       subscription === undefined
         ? occurrence

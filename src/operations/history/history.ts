@@ -21,7 +21,7 @@ export interface HistoryPoints {
   readonly after?: number | undefined;
   /** The number of entries of a page. */
   readonly limit?: number | undefined;
-  /** Two points: each a version, a position of 19 digits, or a time. */
+  /** Two points: each a version, a position such as `p1234` or of 19 digits, or a time. */
   readonly diff?: readonly string[] | undefined;
 }
 
@@ -133,14 +133,15 @@ function pointsOf({ at, position, version, diff = [] }: HistoryPoints) {
   const [from, to] = diff;
   if (from === undefined || to === undefined || diff.length > 2)
     throw new UsageError(
-      `diff=${diff.join(',')}: expected two points, each a version, a position of 19 digits, or a time`,
+      `diff=${diff.join(',')}: expected two points, each a version, a position such as p1234, or a time`,
     );
   return { both: [from, to].map(anyPoint) };
 }
 
 function anyPoint(sent: string): Point {
   if (/^\d{1,9}$/.test(sent)) return versionPoint('diff', Number(sent));
-  return /^\d{19}$/.test(sent) ? positionPoint('diff', sent) : timePoint('diff', sent);
+  const [, position] = /^(?:p(?=\d{1,19}$)|(?=\d{19}$))(\d+)$/.exec(sent) ?? [];
+  return position === undefined ? timePoint('diff', sent) : positionPoint('diff', position);
 }
 
 /** A date includes its day. */

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
-import { Controller, type OnModuleDestroy, Post } from '@nestjs/common';
-import { Answer } from '../../http/answer';
+import { Controller, Get, type OnModuleDestroy, Post } from '@nestjs/common';
+import { Answer, ListAnswer, QueuedAnswer } from '../../http/answer';
 import { ApiOperation, CurrentCaller, MatrixKeys, Produces, Roles } from '../../http/decorators';
 import { Fault } from '../../kernel/fault';
 import { codeOf } from '../../kernel/unknown';
@@ -9,11 +9,11 @@ import { Clock } from '../../runtime/clock';
 import { operationsById, type Shape } from '../../wire/api/description';
 import { type Keys, type KeyTable, TEXT } from '../../wire/keys/keys';
 import { boolean, integer, text } from '../../wire/record/kinds';
-import { record } from '../../wire/record/record';
-import { backUp, type BackedUp, BackupUnderWay } from '../backup';
+import { listOf, record } from '../../wire/record/record';
+import { backUp, backupsBelow, BackupUnderWay, verifyBackup } from '../backup';
 import { CommandError, UsageError } from '../command-error';
 import { OperatorActions } from './actions.controller';
-import { operatorFaults as fault, REASON } from './operator-service';
+import { operatorFaults as fault, OneAtATime, REASON } from './operator-service';
 
 /** The container's token for where the installation is, and where its backups may be. */
 export abstract class BackupPlace {
@@ -32,7 +32,58 @@ const backupKeys = {
   ...REASON,
 } as const satisfies KeyTable;
 
+const folderKeys = {
+  name: { type: TEXT, required: true, description: 'Name of the backup, as they are listed' },
+} as const satisfies KeyTable;
+
 const NAME = /^[A-Za-z0-9][A-Za-z0-9-]{0,49}$/;
+
+const optional = { optional: true } as const;
+
+const DESCRIBED = {
+  at: { kind: text(), description: 'When it was made, ISO 8601' },
+  events: { kind: integer(), description: 'Events that it has' },
+  position: { kind: text(), description: 'Log position up to which it is' },
+  bytes: { kind: integer(), description: 'Bytes of its files' },
+  hasDeliveries: { kind: boolean(), description: 'Whether it has the delivery log' },
+  hasKey: { kind: boolean(), description: 'Whether it has the key of notifications' },
+} as const;
+
+const optionally = <Kinds extends Readonly<Record<string, object>>>(kinds: Kinds) =>
+  Object.fromEntries(Object.entries(kinds).map(([name, kind]) => [name, { ...kind, ...optional }])) as {
+    readonly [Name in keyof Kinds]: Kinds[Name] & typeof optional;
+  };
+
+const LISTED = {
+  name: 'Backups',
+  kind: listOf(
+    record(
+      {
+        name: { kind: text(), description: 'Its name' },
+        ...optionally(DESCRIBED),
+        problem: {
+          kind: text(),
+          ...optional,
+          description: 'Why it is no backup to restore; then the rest is absent',
+        },
+      },
+      { name: 'ListedBackup' },
+    ),
+    { each: 'backup' },
+  ),
+} as const satisfies Shape;
+
+const VERIFIED = {
+  name: 'VerifiedBackup',
+  kind: record({
+    ...DESCRIBED,
+    until: { kind: text(), ...optional, description: 'Time of the last event that has one, ISO 8601' },
+    problems: {
+      kind: listOf(text(), { each: 'problem' }),
+      description: 'Why it cannot be restored; empty if it can',
+    },
+  }),
+} as const satisfies Shape;
 
 const BACKED_UP = {
   name: 'Backup',
@@ -55,6 +106,19 @@ export const backupOperations = operationsById({
     example: { name: 'daily' },
     answer: BACKED_UP,
   },
+  listBackups: {
+    summary: 'List the backups',
+    description: 'What is below BACKUP_DIR, by name, up to 1,000.',
+    answer: LISTED,
+  },
+  verifyBackup: {
+    summary: 'Read a backup again',
+    description:
+      'As `affilog backup --verify`: all of its files, the events of the log, and whether the delivery log fits to it. ' +
+      'Answers when it has read everything; one at a time.',
+    example: { name: 'daily' },
+    answer: VERIFIED,
+  },
 });
 
 /** Backups (`docs/decisions.md#x118`): the same function as `affilog backup`. */
@@ -63,6 +127,7 @@ export const backupOperations = operationsById({
 @Produces(['json'])
 export class BackupsController implements OnModuleDestroy {
   private readonly stop = new AbortController();
+  private readonly verifications = new OneAtATime();
   private isUnderWay = false;
 
   constructor(
@@ -74,6 +139,27 @@ export class BackupsController implements OnModuleDestroy {
   /** A stop does not wait for a backup; asked for again, it continues. */
   onModuleDestroy(): void {
     this.stop.abort();
+    this.verifications.end();
+  }
+
+  @Get()
+  @ApiOperation(backupOperations.listBackups)
+  list(): ListAnswer {
+    return ListAnswer.of(backupOperations.listBackups, async () => {
+      const all = await withoutPaths(backupsBelow(this.backupDir()), 'they cannot be listed');
+      return { items: [all], total: all.length };
+    });
+  }
+
+  @Get('verify')
+  @ApiOperation(backupOperations.verifyBackup)
+  verify(@MatrixKeys(folderKeys) { name }: Keys<typeof folderKeys>): QueuedAnswer {
+    return QueuedAnswer.of(backupOperations.verifyBackup, async ({ signal: gone }) => {
+      const folder = this.folderOf(name);
+      return await this.verifications.run(gone, (signal) =>
+        withoutPaths(verifyBackup(folder, { signal }), 'it cannot be read'),
+      );
+    });
   }
 
   @Post()
@@ -83,21 +169,29 @@ export class BackupsController implements OnModuleDestroy {
     @CurrentCaller() caller: Caller,
   ): Promise<Answer> {
     const { name } = keys;
-    const { backupDir } = this.place;
-    if (!NAME.test(name))
-      throw fault.unusable(`name=${name.slice(0, 100)}: expected up to 50 letters, digits and dashes`);
-    if (backupDir === undefined)
-      throw fault.unusable('BACKUP_DIR is not set: it is where backups are made; or run `affilog backup`');
+    const folder = this.folderOf(name);
     if (this.isUnderWay) throw fault.conflict('a backup is under way in this process: wait for it');
     this.isUnderWay = true;
     try {
       const done = await this.actions.of(caller, 'backup', keys, ({ log }, begin) =>
-        withoutPaths(backUp({ log }, this.place, join(backupDir, name), this.options(begin))),
+        withoutPaths(backUp({ log }, this.place, folder, this.options(begin)), 'the backup has failed'),
       );
       return Answer.of(backupOperations.makeBackup, { name, ...done });
     } finally {
       this.isUnderWay = false;
     }
+  }
+
+  private backupDir(): string {
+    const { backupDir } = this.place;
+    if (backupDir !== undefined) return backupDir;
+    throw fault.unusable('BACKUP_DIR is not set: it is where backups are made; or run `affilog backup`');
+  }
+
+  private folderOf(name: string): string {
+    if (!NAME.test(name))
+      throw fault.unusable(`name=${name.slice(0, 100)}: expected up to 50 letters, digits and dashes`);
+    return join(this.backupDir(), name);
   }
 
   private options(begin: () => Promise<void>) {
@@ -106,17 +200,15 @@ export class BackupsController implements OnModuleDestroy {
 }
 
 /** Folders of the server are nobody's business. */
-async function withoutPaths(done: Promise<BackedUp>): Promise<BackedUp> {
+async function withoutPaths<Done>(done: Promise<Done>, what: string): Promise<Done> {
   return await done.catch((error: unknown) => {
     if (error instanceof Fault || error instanceof UsageError) throw error;
     if (error instanceof BackupUnderWay) throw fault.conflict(error.message);
     if (error instanceof CommandError)
       throw fault.conflict(
-        'the backup has failed: the folder of this name has something else, or the backup of another log, or was damaged',
+        `${what}: the folder of this name has something else, or the backup of another log, or was damaged`,
       );
     const code = codeOf(error);
-    throw code === undefined
-      ? error
-      : fault.conflict(`the backup has failed: BACKUP_DIR cannot be used (${code})`);
+    throw code === undefined ? error : fault.conflict(`${what}: BACKUP_DIR cannot be used (${code})`);
   });
 }

@@ -22,7 +22,7 @@ const pointKeys = {
   diff: {
     type: TEXT,
     multiple: true,
-    description: 'Only what differs between two points: versions, positions of 19 digits, or times',
+    description: 'Only what differs between two points: versions, positions (p1234), or times',
   },
 } as const satisfies KeyTable;
 

@@ -35,6 +35,8 @@ interface ReadinessState {
   readonly parked?: number;
   /** For how many seconds the read models have been behind the log; absent if that cannot be known. */
   readonly behind?: number;
+  /** Read models that an operator has paused, since when, and what continues them; absent if there are none. */
+  readonly paused?: string;
   /** Why the projector of this process makes no progress; absent while it does, and without a projector. */
   readonly projector?: string;
   /** The same of automations. */
@@ -63,13 +65,13 @@ class HealthController {
     return { status: 'ok' };
   }
 
-  /** 503 until log, read models and directory have caught up; then 200, `degraded` if a role makes no progress. */
+  /** 503 until log, read models and directory have caught up; then 200, `degraded` if a role makes no progress or one is paused. */
   @Get('ready')
   async ready(@Res({ passthrough: true }) reply: FastifyReply): Promise<object> {
     const { waiting, ...facts } = await this.health.readiness();
     const { unexpectedFailures } = this.failures;
-    const { projector, automation, notifier } = facts;
-    const status = (projector ?? automation ?? notifier) === undefined ? 'ok' : 'degraded';
+    const { paused, projector, automation, notifier } = facts;
+    const status = (paused ?? projector ?? automation ?? notifier) === undefined ? 'ok' : 'degraded';
     if (Object.keys(waiting).length === 0) return { status, ...facts, unexpectedFailures };
     reply.code(503).header('Retry-After', 1);
     return { status: 'waiting', waiting, ...facts, unexpectedFailures };

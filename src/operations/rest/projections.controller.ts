@@ -10,7 +10,7 @@ import { BOOLEAN, INTEGER, type Keys, type KeyTable, type KeyType, TEXT } from '
 import { amount, boolean, integer, text } from '../../wire/record/kinds';
 import { listOf, record } from '../../wire/record/record';
 import { type Config } from '../../settings/config';
-import { type ActionName } from '../actions';
+import { type ActionName, operatorText } from '../actions';
 import {
   pauseReadModels,
   readModelStates,
@@ -25,7 +25,7 @@ import {
   projectionsNamed,
   swapProjections,
 } from '../rebuild';
-import { OperatorActions } from './actions.controller';
+import { callerOf, OperatorActions } from './actions.controller';
 import { operatorFaults as fault, REASON, REQUIRED_REASON } from './operator-service';
 
 /** What the controller is given. */
@@ -99,6 +99,10 @@ const rebuildRecord = record({
   generation: { kind: integer(), description: 'The generation that is built' },
   isComparison: { kind: boolean(), description: 'It is only compared with the live one' },
   phase: { kind: text(), description: 'project, index, compare or swap' },
+  readModels: {
+    kind: integer(),
+    description: 'How many are built in the same pass over the log: what follows is of all of them together',
+  },
   events: { kind: integer(), description: 'Events that were read' },
   total: { kind: integer(), description: 'Estimated number of all' },
   rate: { kind: integer(), description: 'Events per second' },
@@ -117,6 +121,19 @@ const stateRecord = record(
         'behind; failed: nothing new gets into it, or it cannot be read',
     },
     reason: { kind: text(), ...optional, description: 'What it waits for or suffers from, and what helps' },
+    paused: {
+      kind: record({
+        since: { kind: text(), description: 'Since when, ISO 8601' },
+        by: {
+          kind: text(),
+          ...optional,
+          description:
+            'The user of the shell, or the fingerprint of the token; absent: by an earlier version',
+        },
+      }),
+      ...optional,
+      description: 'If an operator has paused it',
+    },
     version: { kind: integer(), description: 'Version of the read model in the code' },
     generation: { kind: integer(), ...optional, description: 'The live generation' },
     position: { kind: text(), ...optional, description: 'Up to where it has the log' },
@@ -261,6 +278,8 @@ interface VerbOptions {
   readonly retainMs: number;
   readonly signal: AbortSignal;
   readonly rebuilding: Rebuilding;
+  /** Who asks for it. */
+  readonly by: string;
 }
 
 const swapTo =
@@ -274,7 +293,7 @@ const VERBS = {
     action: 'projections pause',
     operation: projectionOperations.pauseProjections,
     keys: nameKeys,
-    work: (engines, { name }) => pauseReadModels(engines, name, SYSTEM_CLOCK),
+    work: (engines, { name }, { by }) => pauseReadModels(engines, name, SYSTEM_CLOCK, by),
   },
   resume: {
     action: 'projections resume',
@@ -364,7 +383,8 @@ export class ProjectionsController implements OnModuleDestroy {
   async act(name: keyof typeof VERBS, caller: Caller, asked: VerbKeys): Promise<Answer> {
     const { action, work, isLong }: Verb = VERBS[name];
     const { notifyKeep: keepMs, rollbackWithin: retainMs, rebuilding } = this.parts;
-    const options = { keepMs, retainMs, signal: this.stop.signal, rebuilding };
+    const by = operatorText(callerOf(caller));
+    const options = { keepMs, retainMs, signal: this.stop.signal, rebuilding, by };
     const recorded = (todo: ActionWork) => this.actions.of(caller, action, asked, todo);
     const todo = (engines: ProjectedEngines) => work(engines, asked, options);
     await (isLong === true ? this.begin(asked, recorded, todo) : recorded(todo));

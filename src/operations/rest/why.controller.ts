@@ -33,7 +33,9 @@ const deliveryKeys = {
   id: {
     type: TEXT,
     required: true,
-    description: 'transactionId, legacyTransactionId, claimId, or the id of a message',
+    description:
+      'transactionId, legacyTransactionId, claimId, or the id of a voucher, of a product (<feedId>-<sourceProductId>) or ' +
+      'feed, or of a message',
   },
   subscriptionId: { type: TEXT, description: 'Only this subscription' },
 } as const satisfies KeyTable;
@@ -67,7 +69,7 @@ export const whyOperations = operationsById({
   whyDelivery: {
     summary: 'Explain why messages were sent, or not',
     description:
-      'For each transition of a transaction, claim or voucher and each subscription of its parties.',
+      'For each transition of a transaction, claim, voucher or product and each subscription of its parties.',
     example: { id: '1' },
     answer: EXPLANATION,
   },

@@ -1,8 +1,9 @@
 import { rmSync } from 'node:fs';
-import { chmod, mkdir, open, rename, rm, utimes } from 'node:fs/promises';
+import { chmod, open, rename, rm, utimes } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type * as DuckDb from '@duckdb/node-api';
 import { optionalDependencies } from '../../../package.json';
+import { makeFolder } from '../../engines/data-folder';
 import { codeOf } from '../../kernel/unknown';
 import { SYSTEM_CLOCK } from '../../runtime/clock';
 import { CommandError } from '../command-error';
@@ -44,7 +45,7 @@ export class Engine {
   /** Marks its folder as in use: processes remove the folders of others that were not touched for an hour. */
   async stay(): Promise<void> {
     if (this.temporary === undefined) return;
-    await mkdir(this.temporary, { recursive: true, mode: 0o700 });
+    await makeFolder(this.temporary);
     const now = SYSTEM_CLOCK.wall() / 1000;
     await utimes(this.temporary, now, now);
   }
@@ -86,7 +87,7 @@ export class Engine {
     file: string,
     part = `${file}.${SYSTEM_CLOCK.uuid()}.part`,
   ): Promise<void> {
-    await mkdir(dirname(file), { recursive: true, mode: 0o700 });
+    await makeFolder(dirname(file));
     try {
       await this.run(`COPY (${query}) TO ${literal(part)} (${PARQUET})`);
       await chmod(part, 0o600);

@@ -1,6 +1,7 @@
-import { mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
+import { open, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
+import { makeFolder } from '../../engines/data-folder';
 import { type EventLog } from '../../kernel/event-log';
 import { codeOf } from '../../kernel/unknown';
 import { SYSTEM_CLOCK } from '../../runtime/clock';
@@ -98,7 +99,7 @@ export async function replaceManifest(
 }
 
 async function writeManifest(folder: string, manifest: SnapshotManifest): Promise<void> {
-  await mkdir(folder, { recursive: true, mode: 0o700 });
+  await makeFolder(folder);
   const part = join(folder, `${FILE}.${SYSTEM_CLOCK.uuid()}.part`);
   const handle = await open(part, 'w', 0o600);
   await handle.writeFile(JSON.stringify(manifest));

@@ -1,4 +1,4 @@
-import { type Position, START } from '../../kernel/event';
+import { parsePosition, type Position, START } from '../../kernel/event';
 import {
   CSV_KEY,
   CURRENCY,
@@ -78,13 +78,13 @@ export const totalsKeys = {
   format: CSV_KEY,
 } as const satisfies KeyTable;
 
-const NEXT_SINCE = /^p(\d{19})$/;
+const NEXT_SINCE = /^p(\d+)$/;
 
 /** A log position, of which clients know only that it is no date. */
 const SINCE: KeyType<Position> = {
   expected: '*, or the X-Next-Since of an answer to since; minChanged takes a date',
   problem: 'unusable',
-  read: (text) => (text.trim() === '*' ? START : NEXT_SINCE.exec(text.trim())?.[1]),
+  read: (text) => (text.trim() === '*' ? START : parsePosition(NEXT_SINCE.exec(text.trim())?.[1] ?? '')),
 };
 
 export function nextSince(position: Position): Readonly<Record<string, string>> {

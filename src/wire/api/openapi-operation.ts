@@ -204,7 +204,7 @@ export const sharedParameters = {
     name: 'X-Min-Position',
     in: 'header',
     description: 'Answers when the write of this X-Log-Position can be read, or 503 after two seconds.',
-    schema: { type: 'string', pattern: '^\\d{19}$' },
+    schema: { type: 'string', pattern: '^\\d{1,19}$' },
   },
 } as const;
 

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { type Position } from '../../kernel/event';
+import { parsePosition, type Position } from '../../kernel/event';
 import { type MakeFault } from '../../kernel/fault';
 import { type Cursor } from '../../kernel/query';
 import { INTEGER, type KeySpec, type KeyType, TEXT } from './keys';
@@ -187,7 +187,7 @@ interface Since {
   readonly facts: string;
 }
 
-const NEXT_SINCE = /^p(\d{19})t(\d{1,15})(?:u(\d{19})t(\d{1,15})a(\d{19}))?-([\da-f]{12})$/;
+const NEXT_SINCE = /^p(\d+)t(\d{1,15})(?:u(\d+)t(\d{1,15})a(\d+))?-([\da-f]{12})$/;
 
 /** Of lists whose copies are followed, removals included (`docs/decisions.md#x135`). */
 export const SINCE_KEY = {
@@ -196,8 +196,10 @@ export const SINCE_KEY = {
     problem: 'unusable',
     read(text) {
       if (text.trim() === '*') return { following: undefined, facts: '' };
-      const [, position, time, until, then, after, facts] = NEXT_SINCE.exec(text.trim()) ?? [];
+      const [, sent, time, sentUntil, then, sentAfter, facts] = NEXT_SINCE.exec(text.trim()) ?? [];
+      const [position, until, after] = [sent, sentUntil, sentAfter].map((one) => parsePosition(one ?? ''));
       if (position === undefined || facts === undefined) return undefined;
+      if (sentUntil !== undefined && (until === undefined || after === undefined)) return undefined;
       const part =
         until === undefined || after === undefined ? {} : { part: { until, time: Number(then), after } };
       return { following: { position, time: Number(time), ...part }, facts };

@@ -301,3 +301,23 @@ describe('The documentation of a demonstration (decisions X82, X83, X140)', () =
     });
   });
 });
+
+test('the log of a server has no disconnections because a page was left, or was read within the server (decisions X86)', async () => {
+  const page = await logIn(await browser.newContext());
+  await Promise.all([page.waitForRequest(/read-models\/live/), page.goto(address('read-models'))]);
+  await page.context().close();
+  const lines = (): readonly Record<string, unknown>[] =>
+    server.stderr.split('\n').flatMap((line) => {
+      try {
+        return [JSON.parse(line) as Record<string, unknown>];
+      } catch {
+        return [];
+      }
+    });
+  const isOver = ({ path }: Record<string, unknown>): boolean =>
+    String(path).startsWith('/console/read-models/live');
+  while (!lines().some(isOver)) await fetch(`${server.url}/health/live`);
+  const own = lines().filter(({ path }) => /^\/ops\/|\/live/.test(String(path)));
+  expect(own.length).toBeGreaterThan(10);
+  expect(own.filter(({ disconnected }) => disconnected !== undefined)).toEqual([]);
+});

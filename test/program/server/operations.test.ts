@@ -292,6 +292,9 @@ describe('docs/operations.md', () => {
     expect(await step('affilog backup /backups/daily --with-key', place)).toMatch(
       /with the delivery log, with the key\n$/,
     );
+    expect(await step('affilog backup /backups/daily --verify', place)).toMatch(
+      /with the delivery log, which fits to it\nwith the key\nall of it can be read/,
+    );
     await post([{ ...PRODUCTS[0], sourceProductId: 'later' }]);
     expect(await found()).toBe(6);
     await stop();

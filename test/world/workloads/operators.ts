@@ -2,7 +2,12 @@ import { PROJECTIONS } from '../../../projections';
 import { MATCHER } from '../../../src/delivery/matching/matcher';
 import { execute } from '../../../src/kernel/decider';
 import { EngineUnavailable, type EventLog } from '../../../src/kernel/event-log';
-import { pauseReadModels, readModelStates, resumeReadModels } from '../../../src/operations/projections';
+import {
+  PauseNotSeen,
+  pauseReadModels,
+  readModelStates,
+  resumeReadModels,
+} from '../../../src/operations/projections';
 import { PROJECTED } from '../../../src/operations/rebuild';
 import { liveGeneration, nameOf, SwapRefused } from '../../../src/projector/generations';
 import { recordOrigin } from '../../../src/projector/origin';
@@ -88,7 +93,7 @@ export const operate: Command<
           if (own.length > 0) differing += await api.of(operations)[verb](named);
         }
     } catch (error) {
-      if (error instanceof SwapRefused) return { refused: error.message };
+      if (error instanceof SwapRefused || error instanceof PauseNotSeen) return { refused: error.message };
       if (error instanceof RebuildUnderWay) throw new EngineUnavailable(error.message);
       throw error;
     }

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { BroadcastChannel, MessageChannel, type MessagePort, Worker } from 'node:worker_threads';
 import { setImmediate } from 'node:timers/promises';
 import { callsOver, type Remote } from '../../../runtime/calls';
@@ -51,6 +52,17 @@ export async function openLog(file: string, threads: boolean): Promise<OpenedLog
 export async function openDeliveryLog(file: string, threads: boolean): Promise<OpenedLog<ExpiringLog>> {
   const { log, ticket } = await openParts(file, 'deliveries', threads);
   return { log: new SqliteExpiringLog(log.expire, ...log.parts), ticket };
+}
+
+/**
+ * Opens the file of a delivery log that nobody writes, as in a backup, for reading: nothing is written beside it, and the
+ * disk may be read-only.
+ */
+export function openDeliveryCopy(file: string): EventLog {
+  const reader = new LogReader(`${pathToFileURL(file).href}?immutable=1`, 'deliveries');
+  const refuse: Send = () =>
+    Promise.reject(new EngineUnavailable('the copy of the delivery log is read only'));
+  return new SqliteEventLog(reader, new HeadWatcher(() => reader.head()), refuse, () => Promise.resolve());
 }
 
 /** Opens the log of a ticket in this thread. */

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { type Position } from '../../../kernel/event';
+import { parsePosition, type Position } from '../../../kernel/event';
 import { type Changed, type Directory } from '../../../network/directory';
 import { type FeedDefinition } from '../../../network/events';
 import { type Caller } from '../../../network/organisations';
@@ -55,7 +55,7 @@ export function digest(parts: readonly unknown[]): string {
 /** Where a copy of a feed stands (`docs/decisions.md#p28`): a date (epoch ms), or a log position and joined facts. */
 export type Since = { readonly date: number } | { readonly position: Position; readonly facts: string };
 
-const NEXT = /^(\d{19})-([\da-f]{12})$/;
+const NEXT = /^(\d+)-([\da-f]{12})$/;
 
 /** The value of `X-Next-Since`: never digits only, so that it is no date. */
 export function nextSince({ position, facts }: Extract<Since, { readonly position: Position }>): string {
@@ -70,7 +70,8 @@ export const SINCE: KeyType<Since> = {
   expectedOf: (text) => expectedTime(text, EXPECTED),
   problem: 'unusable',
   read: (text) => {
-    const [, position, facts] = NEXT.exec(text.trim()) ?? [];
+    const [, sent = '', facts] = NEXT.exec(text.trim()) ?? [];
+    const position = parsePosition(sent);
     if (position !== undefined && facts !== undefined) return { position, facts };
     const date = timeIn(text);
     return date === undefined ? undefined : { date };
