@@ -57,11 +57,12 @@ export class SystemClock extends Clock {
   }
 
   pause(ms: number, signal?: AbortSignal): Promise<void> {
-    return pause(ms, undefined, signal && { signal });
+    return pause(Math.max(0, ms), undefined, signal && { signal });
   }
 
   timer(ms: number, callback: () => void): Timer {
-    return new SystemTimer(setTimeout(callback, ms));
+    // Node.js 22 and later warn of times that have passed.
+    return new SystemTimer(setTimeout(callback, Math.max(0, ms)));
   }
 
   interval(ms: number, callback: () => void): Timer {

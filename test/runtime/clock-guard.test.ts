@@ -1,4 +1,4 @@
-import { ClockGuard } from '../../src/runtime/clock';
+import { ClockGuard, SYSTEM_CLOCK } from '../../src/runtime/clock';
 import { TestClock } from '../support/clock';
 
 const [SECOND, MINUTE, DAY] = [1_000, 60_000, 86_400_000];
@@ -57,4 +57,12 @@ test('another jump begins another ten minutes, and the clock before the first on
   expect(pass(9 * MINUTE)).toBeUndefined();
   expect(pass(SECOND, -DAY)).toBeUndefined();
   expect(pass(SECOND, -DAY)).toBe(wall);
+});
+
+test('what is late is done at once: a timer has no negative time, of which Node.js 22 and later warn', async () => {
+  const timers = jest.spyOn(globalThis, 'setTimeout');
+  await new Promise<void>((resolve) => SYSTEM_CLOCK.timer(-3, resolve));
+  const [[, ms] = []] = timers.mock.calls;
+  timers.mockRestore();
+  expect(ms).toBe(0);
 });
