@@ -20,7 +20,7 @@ const ROLES = 'api,projector,automation,notifier';
 /** Of the prices before: each load lowers all of them. */
 const SHARE = 0.8;
 /** Between looks at what is matched (ms). */
-const LOOK_MS = 50;
+const LOOK_MS = 200;
 
 /**
  * Posts a feed whose prices have all fallen, to a server with all roles.

@@ -7,14 +7,15 @@ import { expectedOf } from './messages';
 const QUEUES =
   /^(DeadLetters|FairQueue|Fifo|KeyedMutex|Loader|MessageCache|OutcomeWriter|OwnedPartition|Pointers|ReceiverState|Slots|WaitablePosition)\.|\.(deadLetters|ended|held|inFlight|loading|pending|receiving|unsaved|waiters|waiting)$/;
 
-const HANDLED = PROJECTED.flatMap(({ projections }) => projections.flatMap(({ handles }) => handles));
+const ALL = PROJECTED.flatMap(({ projections }) => projections);
+const HANDLED = ALL.flatMap(({ handles }) => handles);
 
 /** What processes remember all the same, at most. */
 const REMEMBERED: Readonly<Record<string, number>> = {
   // Read for a redelivery that was cancelled meanwhile: it leaves with what is read later.
   'MessageCache.needed': 3,
   // For each live generation of a projection, and each that is kept.
-  'Runner.reportedParked': 26,
+  'Runner.reportedParked': 2 * ALL.length,
   // The types of events that these handle.
   'GenerationProjector.types': 2 * HANDLED.length,
   // For each feed.
