@@ -125,7 +125,14 @@ async function postTime({ log, store }: Engines, catalogue: Catalogue): Promise<
     const put = Array.from({ length: POSTED }, (_, at) => {
       const document = catalogue.documentOf((post * POSTED + at) % catalogue.size, directory);
       // Never written before, as a data folder may be kept.
-      return { ...document, id: `${document.id} ${randomUUID()}` };
+      const id = `${document.id} ${randomUUID()}`;
+      // One without an EAN is a group of its own.
+      const { groupId } = document.fields;
+      return {
+        ...document,
+        id,
+        fields: { ...document.fields, ...(groupId === document.id && { groupId: id }) },
+      };
     });
     const before = process.cpuUsage();
     await store.write(
