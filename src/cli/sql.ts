@@ -176,9 +176,12 @@ async function prompt({ stdin, stdout, stderr, stopSignal }: CliParts, ask: Ask)
   const lines = createInterface({ input: stdin, ...(isTerminal ? { output: stdout } : {}) });
   const stop = stopSignal();
   stop.addEventListener('abort', () => lines.close(), { once: true });
+  // What was typed before the end is answered after it, when Node.js 24 and later prompt no more, but raise.
+  let isOver = false;
+  lines.once('close', () => (isOver = true));
   const ready = (text: string): void => {
     lines.setPrompt(text);
-    if (isTerminal) lines.prompt();
+    if (isTerminal && !isOver) lines.prompt();
   };
   let statement = '';
   let asked: AbortController | undefined;
