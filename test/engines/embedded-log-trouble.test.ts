@@ -2,7 +2,7 @@ import { type DatabaseSyncInstance } from '@photostructure/sqlite';
 import { chmodSync, writeFileSync } from 'node:fs';
 import { NO_STREAM } from '../../src/kernel/event';
 import { type EngineUnavailable } from '../../src/kernel/event-log';
-import { GroupCommit, LogWriter, pack } from '../../src/engines/embedded/log/log-writer';
+import { type Commit, GroupCommit, LogWriter, pack } from '../../src/engines/embedded/log/log-writer';
 import { LogReader } from '../../src/engines/embedded/log/log-reader';
 import { openLog } from '../../src/engines/embedded/log/open-log';
 import { openToAppend } from '../../src/engines/embedded/log/schema';
@@ -49,6 +49,23 @@ describe('concurrent appends', () => {
     expect(groups).toEqual([16, 16, 8]);
     expect(positions.map(Number)).toEqual([16, 32, 40]);
     writer.close();
+  });
+
+  test('of a commit follow what it names, although one repeats an append before those of others', async () => {
+    const [writer, others] = [new LogWriter(temporary.file), new LogWriter(temporary.file)];
+    const commits: Commit[] = [];
+    const group = new GroupCommit(
+      (appends) => writer.commit(appends),
+      (commit) => commits.push(commit),
+    );
+    const repeated = pack('feed-1', NO_STREAM, [newEvent()]);
+    await group.append(repeated);
+    await Promise.all(newEvents(2).map((event, n) => group.append(pack(`feed-a${n}`, NO_STREAM, [event]))));
+    others.commit([pack('voucher-1', NO_STREAM, [newEvent()])]);
+    await Promise.all([group.append(repeated), group.append(pack('feed-2', NO_STREAM, [newEvent()]))]);
+
+    expect(commits.map(({ after }) => after && Number(after))).toEqual([0, 1, undefined]);
+    for (const each of [writer, others]) each.close();
   });
 
   test('that are pending when the log is closed are committed first', async () => {

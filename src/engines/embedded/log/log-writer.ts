@@ -245,10 +245,11 @@ function settle(sent: readonly Waiting[], results: readonly Sent[]): void {
   }
 }
 
-/** A commit: the position of its last event, how many events it has, and their streams. */
+/** A commit: the position of its last event, and the streams that it has appended to. */
 export interface Commit {
   readonly position: Position;
-  readonly events: number;
+  /** That before its first event, if nothing of others is in between: not of a commit that repeats an earlier append. */
+  readonly after?: Position;
   readonly streams: ReadonlySet<string>;
 }
 
@@ -307,7 +308,8 @@ export class GroupCommit {
   }
 
   #settle(group: readonly PendingAppend[], outcomes: readonly CommitResult[]): void {
-    let [position, events]: [Position, number] = ['', 0];
+    let position: Position = '';
+    let [first, last, isWhole] = [-1, -1, true];
     const streams = new Set<string>();
     for (const [index, { append, resolve, reject }] of group.entries()) {
       const outcome = outcomes[index];
@@ -315,11 +317,16 @@ export class GroupCommit {
       else {
         if (outcome.position > position) position = outcome.position;
         streams.add(append.stream);
-        events += append.texts.length / TEXTS;
+        const end = Number(outcome.position);
+        const start = end - append.texts.length / TEXTS;
+        if (first < 0) first = start;
+        else isWhole &&= start === last;
+        last = end;
         resolve(outcome);
       }
     }
-    if (position !== '') this.committed({ position, events, streams });
+    if (position === '') return;
+    this.committed({ position, streams, ...(isWhole ? { after: positionOf(first) } : {}) });
   }
 
   #nextGroup(): readonly PendingAppend[] {

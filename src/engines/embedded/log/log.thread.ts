@@ -57,10 +57,9 @@ export class LogThread {
     return expireWith(this.#writer, before);
   }
 
-  #committed({ position, events, streams }: Commit): void {
-    const after = this.#head;
-    // Otherwise other processes have appended too, or it is the repetition of an earlier append.
-    const isNext = Number(position) - events === Number(after);
+  #committed({ position, after, streams }: Commit): void {
+    // Otherwise other processes have appended too, or it repeats an earlier append.
+    const isNext = after === this.#head;
     const isNamed = isNext && streams.size <= MOST_NAMED;
     this.#announce({ position, ...(isNamed ? { after, streams: [...streams] } : {}) });
   }
