@@ -241,7 +241,7 @@ export const redeliverAll: Command<
   name: 'redeliver all',
   weight: 1,
   draw: (random, clients) => {
-    const state = random.weighted({ dead: 1, delivered: 2, cancelled: 1 });
+    const state = random.weighted({ dead: 1, delivered: 2, cancelled: 1, retrying: 2 });
     const which = known(random, clients);
     return which && { ...which, posted: { ...ofPeriod(random), state } };
   },
