@@ -66,12 +66,12 @@ test('each process has the metrics of its roles, and what their threads count (d
   });
   await postConversions(api.url, 'transactions', TOKENS.advertiser, saleOf('M-1'));
 
-  // Each sale has two messages.
+  // Each sale has two messages. What waits is asked of the notifier, before the counters are read.
   const delivered = async (): Promise<Scraped> => {
     for (;;) {
       const scraped = await ofWorker();
-      if ((scraped.value('affilog_delivery_outcomes_total', { outcome: 'delivered' }) ?? 0) >= 2)
-        return scraped;
+      const outcomes = scraped.value('affilog_delivery_outcomes_total', { outcome: 'delivered' }) ?? 0;
+      if (outcomes >= 2 && scraped.value('affilog_messages_waiting') === 0) return scraped;
     }
   };
   const atWorker = await delivered();
@@ -84,7 +84,6 @@ test('each process has the metrics of its roles, and what their threads count (d
   expect(atWorker.value('affilog_delivery_latency_seconds_sum')).toBeGreaterThan(0);
   expect(atWorker.value('affilog_receivers', { state: 'active' })).toBe(1);
   expect(atWorker.value('affilog_receivers', { state: 'disabled' })).toBe(0);
-  expect(atWorker.value('affilog_messages_waiting')).toBe(0);
   expect(atWorker.value('affilog_projected_events_total', events)).toBeGreaterThan(0);
   // The log thread counts what it commits for the notifier.
   expect(atWorker.value('affilog_fsync_duration_seconds_count', deliveries)).toBeGreaterThan(0);
