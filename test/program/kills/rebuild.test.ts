@@ -76,7 +76,7 @@ async function untilProjecting(): Promise<void> {
 const untilPrinted =
   (line: string) =>
   async ({ stderr }: Killed): Promise<void> => {
-    for await (const printed of createInterface({ input: stderr })) if (printed.startsWith(line)) return;
+    for await (const printed of createInterface({ input: stderr })) if (printed.includes(line)) return;
     throw new Error(`it ended without "${line}"`);
   };
 
