@@ -3,6 +3,7 @@ import { DIRECTORY_PREFIXES } from '../network/events';
 import { type Position, type RecordedEvent, START } from '../kernel/event';
 import { type EventBatch, type EventLog } from '../kernel/event-log';
 import { type GenerationProjector } from './generation-projector';
+import { nameOf } from './generations';
 import { type Parked, TooManyParked } from './parked';
 import { directoryPrefixes, IncomingEvent } from './projection';
 
@@ -51,9 +52,9 @@ export class ProjectionGroup {
     return this.hasLost && this.projectors.every(({ checkpoint }) => checkpoint > this.reached);
   }
 
-  /** The numbers of those that have not left. */
-  get generations(): readonly number[] {
-    return this.projectors.map(({ generation }) => generation.number);
+  /** The names of those that have not left. */
+  get generations(): readonly string[] {
+    return this.projectors.map(({ generation }) => nameOf(generation));
   }
 
   /** Whether it has not left. */

@@ -1,13 +1,14 @@
 import { type Position, START } from '../kernel/event';
 import { NoGeneration, type ReadStore, type Target } from '../kernel/read-store';
 import { type Clock } from '../runtime/clock';
+import { nameOf } from './generations';
 import { pausedAmong } from './notes';
 import { type Projection } from './projection';
 
-/** Generations that have everything up to a position, by their numbers. */
+/** Generations that have everything up to a position, by their names: numbers are those of a collection. */
 export interface Moved {
   readonly to: Position;
-  readonly generations: readonly number[];
+  readonly generations: readonly string[];
 }
 
 /** Polling intervals (ms), which grow: each poll is a request when the store is a server. */
@@ -140,7 +141,7 @@ export class PositionWait {
     const all = await this.store.generations(...this.position.names);
     const live = all.filter(({ state }) => state === 'live');
     const areAll = live.length === this.position.names.length;
-    return areAll && live.every(({ number }) => last.generations.includes(number)) ? last.to : undefined;
+    return areAll && live.every((one) => last.generations.includes(nameOf(one))) ? last.to : undefined;
   }
 
   /**
