@@ -169,7 +169,7 @@ export const INCIDENTS: readonly Incident[] = [
     name: 'set the clock',
     weight: 2,
     happen: toOne((world, random, host) =>
-      world.setClock(host, someTime(random, 100, random.chance(0.1) ? 2 * HOUR : 20_000)),
+      world.setClock(host, someTime(random, 100, random.chance(0.1) ? HOUR / 2 : 20_000)),
     ),
   },
   {

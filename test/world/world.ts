@@ -89,8 +89,8 @@ export class World {
   private readonly gone = new Set<string>();
   private readonly random: Random;
   private clockError = 0;
-  /** By how much clocks were set back: what is due at a stored time is due so much later for who reads it afterwards (N3). */
-  private setBackMs = 0;
+  /** By how much clocks were set: what is due at a stored time may be due so much later for who reads it afterwards (N3). */
+  private setMs = 0;
   private started = 0;
   /** Starts that wait for a machine. */
   private postponed = 0;
@@ -310,7 +310,7 @@ export class World {
     const { isOneMachine } = this.shape;
     const set = isOneMachine ? [...this.hosts, ...this.stopping] : [host];
     if (set.some(({ process }) => process.isAsleep)) return;
-    this.setBackMs += Math.max(0, -ms);
+    this.setMs += Math.abs(ms);
     this.say(`the clock of ${isOneMachine ? 'the machine' : host.name} is set by ${ms} ms`);
     for (const { process, name } of set) {
       process.clockError += ms;
@@ -434,7 +434,7 @@ export class World {
 
   /** Lets things happen until nothing is in the way. */
   private async untilSo(what: string, why: () => Left | undefined): Promise<void> {
-    const deadline = this.simulation.now + REST_MS + this.setBackMs;
+    const deadline = this.simulation.now + REST_MS + this.setMs;
     for (let left = why(); left !== undefined; left = why()) {
       if (this.simulation.now >= deadline)
         throw brokenBy(left.of, `${what} does not become true: ${left.what}`);
