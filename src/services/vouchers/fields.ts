@@ -144,7 +144,7 @@ const voucherValues = record(
   { name: 'VoucherValues' },
 );
 
-export type OutputValues = AnswerOf<typeof voucherValues>;
+type OutputValues = AnswerOf<typeof voucherValues>;
 
 const voucherVersion = record({
   version: { kind: integer(), in: 'attribute', description: 'Counted from 1' },
