@@ -8,13 +8,14 @@ describe('The console over EventStoreDB and Elasticsearch, in a browser (decisio
   const store = ownStore();
   let esdb: EsdbServer;
   let folder: string;
+  let backups: string;
   let server: Server;
   let shown: ConsoleBrowser;
 
   beforeAll(async () => {
     esdb = await startEsdbServer();
-    folder = await temporaryFolder();
-    const environment = { EVENT_LOG: esdb.url, READ_STORE: store.url };
+    [folder, backups] = [await temporaryFolder(), await temporaryFolder()];
+    const environment = { EVENT_LOG: esdb.url, READ_STORE: store.url, BACKUP_DIR: backups };
     server = await Server.start(folder, { args: ['--demo'], environment });
     shown = await ConsoleBrowser.open(server);
   });
@@ -23,7 +24,7 @@ describe('The console over EventStoreDB and Elasticsearch, in a browser (decisio
     expect(await server.end()).toBe(0);
     await store.remove();
     await esdb.stop();
-    await removeFolder(folder);
+    for (const one of [folder, backups]) await removeFolder(one);
   });
 
   it.each(SCREENS)(

@@ -21,6 +21,7 @@ export const SCREENS = (
 /** Keys with which pages show something of the demonstration. */
 const KEYS: Readonly<Record<string, string>> = {
   'read-model': '?name=vouchers',
+  backup: '?name=first',
   document: '?readModel=vouchers&id=1',
   find: '?id=17',
   loads: '?feedId=1001',
@@ -46,7 +47,10 @@ export class ConsoleBrowser {
     private readonly token: string,
   ) {}
 
-  /** Resolves once its read models are complete and its messages are sent: one receiver has accepted some, another one was disabled. */
+  /**
+   * Resolves once its read models are complete, its messages are sent (one receiver has accepted some, another one was disabled), and
+   * there is a backup below its BACKUP_DIR.
+   */
   static async open(server: Server): Promise<ConsoleBrowser> {
     const line = server.stdoutLines.find((one) => / OPS +operator/.test(one));
     const token = line?.split(' ')[0] ?? '';
@@ -58,6 +62,8 @@ export class ConsoleBrowser {
       (await list('deliveries;state=delivered')).length === 0 ||
       (await list('deliveries;state=held')).length === 0
     );
+    const made = await fetch(`${server.url}/ops/1.0/backups;name=first?token=${token}`, { method: 'POST' });
+    expect([made.status, made.ok ? '' : await made.text()]).toEqual([200, '']);
     const executablePath = CHROMIUM.find(existsSync);
     if (executablePath === undefined)
       throw new Error(`this test needs Chromium at one of ${CHROMIUM.join(', ')}: apt-get install chromium`);

@@ -1,6 +1,7 @@
 import { execFile, spawnSync } from 'node:child_process';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { type Browser, type BrowserContext, type Page } from 'playwright-core';
 import { ModuleKind, ScriptTarget, transpile } from 'typescript';
@@ -13,20 +14,22 @@ import { removeFolder, Server, temporaryFolder } from '../../support/server';
 const SOME_SCREENS = SCREENS.filter((_, at) => at === 0 || at === 3);
 
 let folder: string;
+let backups: string;
 let server: Server;
 let browser: Browser;
 let shown: ConsoleBrowser;
 
 beforeAll(async () => {
-  folder = await temporaryFolder();
-  server = await Server.start(folder, { args: ['--demo'] });
+  [folder, backups] = [await temporaryFolder(), await temporaryFolder()];
+  const environment = { BACKUP_DIR: backups, LOG_LEVEL: 'info' };
+  server = await Server.start(folder, { args: ['--demo'], environment });
   shown = await ConsoleBrowser.open(server);
   ({ browser } = shown);
 });
 afterAll(async () => {
   await browser.close();
   expect(await server.end()).toBe(0);
-  await removeFolder(folder);
+  for (const one of [folder, backups]) await removeFolder(one);
 });
 
 const address = (name: string): string => shown.address(name);
@@ -316,7 +319,7 @@ test('the log of a server has no disconnections because a page was left, or was 
     });
   const isOver = ({ path }: Record<string, unknown>): boolean =>
     String(path).startsWith('/console/read-models/live');
-  while (!lines().some(isOver)) await fetch(`${server.url}/health/live`);
+  while (!lines().some(isOver)) await pause(50);
   const own = lines().filter(({ path }) => /^\/ops\/|\/live/.test(String(path)));
   expect(own.length).toBeGreaterThan(10);
   expect(own.filter(({ disconnected }) => disconnected !== undefined)).toEqual([]);
