@@ -3,7 +3,7 @@ import { type FastifyReply, type FastifyRequest } from 'fastify';
 import { type Fault } from '../kernel/fault';
 import { FairBudget } from '../runtime/fair-queue';
 import { httpFaults, notResponding } from '../wire/api/errors';
-import { type BodyFormat, bodyFormat, declaredEncoding, type Format } from '../wire/api/format';
+import { type BodyFormat, bodyFormat, type Format } from '../wire/api/format';
 import { GrowingBytes } from '../wire/bytes';
 import { AnyMarks, CsvMarks, JsonMarks, type Marks, type Weights, XmlMarks } from '../wire/marks';
 import { type RepeatableRequest } from './idempotency';
@@ -189,9 +189,9 @@ export class PostedBody {
   format(): BodyFormat;
   format<Accepted extends Format>(
     accepted: readonly Accepted[],
-    encodings?: { readonly gzip?: boolean; readonly anyCharset?: boolean },
+    encodings?: { readonly gzip?: boolean },
   ): Accepted;
-  format(accepted: readonly Format[] = ['json', 'xml'], { gzip = false, anyCharset = false } = {}): Format {
+  format(accepted: readonly Format[] = ['json', 'xml'], { gzip = false } = {}): Format {
     const { contentType, service } = this.request;
     if (service === undefined) throw new Error('only routes of a service take bodies');
     const { encoding } = this;
@@ -199,12 +199,7 @@ export class PostedBody {
       const expected = gzip ? 'gzip, or an unencoded body' : 'an unencoded body';
       throw service.bodyFaults.charset(`Content-Encoding: ${encoding}: expected ${expected}`);
     }
-    return (this.readAs = bodyFormat(contentType, service.bodyFaults, accepted, anyCharset));
-  }
-
-  /** What its Content-Type declares it to be encoded in, as `encodingNamed` returns it. */
-  get charset(): string | undefined {
-    return declaredEncoding(this.request.contentType);
+    return (this.readAs = bodyFormat(contentType, service.bodyFaults, accepted));
   }
 
   /** Its headers declare it to be compressed, which `chunks` are then. */

@@ -1,21 +1,17 @@
 import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
-import { Readable } from 'node:stream';
-import { constants, createGzip, gunzipSync } from 'node:zlib';
+import { Readable, type Transform } from 'node:stream';
+import { constants, createGunzip, createGzip, gunzipSync } from 'node:zlib';
 import { Agent, type Dispatcher, errors, interceptors, request } from 'undici';
 import { EngineUnavailable } from '../kernel/event-log';
+import { Fault } from '../kernel/fault';
 import { defined } from '../kernel/without';
 import { type Progress, ProgressMeter } from '../projector/progress-meter';
 import { type Clock } from '../runtime/clock';
 import { isAbort } from '../runtime/unavailable';
-import {
-  CONTENT_TYPES,
-  encodingOfFile,
-  type FileFormat,
-  formatOfFile,
-  mediaTypeFor,
-} from '../wire/api/format';
-import { beginningOf, EncodedDecoder, isGzip, markedEncoding } from '../wire/bytes';
+import { encodingOf, inUtf8 } from '../services/products/load/ingest/feed-body';
+import { CONTENT_TYPES, encodingOfFile, type FileFormat, formatOfFile } from '../wire/api/format';
+import { beginningOf, EncodedDecoder, encodingNamed, isGzip, markedEncoding } from '../wire/bytes';
 import { CommandError, UsageError } from './command-error';
 
 /** `google`: a Google Merchant feed, in XML or as rows. */
@@ -126,7 +122,8 @@ async function attemptOf(
     let read = 0;
     const show = (phase: SendProgress['phase']): void =>
       onProgress({ phase, ...meter.at(size === undefined || size === 0 ? 0 : Math.min(1, read / size)) });
-    const { bytes, format, isGzip } = await recognised(file, feed.format);
+    const declared = feed.charset === undefined ? file.encoding : encodingNamed(feed.charset);
+    const { bytes, format, isGzip, encoding } = await recognised(file, feed.format, declared);
     const counted = async function* (): AsyncGenerator<Buffer> {
       for await (const chunk of bytes) {
         read += chunk.length;
@@ -136,27 +133,27 @@ async function attemptOf(
       }
       show('store');
     };
-    const body = isGzip ? Readable.from(counted()) : compressed(counted());
+    const isUtf8 = encoding === 'utf-8';
+    const body =
+      isGzip && isUtf8
+        ? Readable.from(counted())
+        : compressed(isUtf8 ? counted() : inUtf8(isGzip ? decompressed(counted()) : counted(), encoding));
     const headers = {
       authorization: `Bearer ${feed.token}`,
       accept: 'application/json',
-      'content-type': contentTypeOf(format, feed.charset ?? file.encoding),
+      'content-type': CONTENT_TYPES[format],
       'content-encoding': 'gzip',
     };
     const options = { method: 'POST', headers, body, signal, dispatcher: agent } as const;
     return await answerOf(await request(targetOf(feed), options));
   } catch (error) {
     if (isAbort(error) || error instanceof CommandError) throw error;
+    if (error instanceof Fault) throw new CommandError(`the source: ${error.message}`);
+    if (isDamaged(error)) throw new CommandError(`the source cannot be decompressed: ${error.message}`);
     if (file?.failure !== undefined) return { failure: `the source: ${file.failure}` };
     if (!(error instanceof errors.UndiciError) && codeOfSystem(error) === undefined) throw error;
     return { failure: `the server cannot be reached, or broke off: ${(error as Error).message}` };
   }
-}
-
-/** Without a charset, rows and XML have that of their byte order mark or declaration, or UTF-8. */
-function contentTypeOf(format: FileFormat, charset: string | undefined): string {
-  if (format === 'json') return CONTENT_TYPES.json;
-  return charset === undefined ? mediaTypeFor(format) : `${mediaTypeFor(format)}; charset=${charset}`;
 }
 
 /** `ECONNREFUSED` and others, without those of files. */
@@ -166,11 +163,22 @@ function codeOfSystem(error: unknown): string | undefined {
 }
 
 function compressed(bytes: AsyncIterable<Buffer>): Readable {
+  return through(bytes, createGzip({ level: constants.Z_BEST_SPEED }));
+}
+
+function decompressed(bytes: AsyncIterable<Buffer>): AsyncIterable<Buffer> {
+  return through(bytes, createGunzip());
+}
+
+function through(bytes: AsyncIterable<Buffer>, stream: Transform): Readable {
   const from = Readable.from(bytes);
-  const gzip = createGzip({ level: constants.Z_BEST_SPEED });
-  from.on('error', (error) => gzip.destroy(error));
-  gzip.on('close', () => from.destroy());
-  return from.pipe(gzip);
+  from.on('error', (error) => stream.destroy(error));
+  stream.on('close', () => from.destroy());
+  return from.pipe(stream);
+}
+
+function isDamaged(error: unknown): error is Error {
+  return error instanceof Error && 'code' in error && String(error.code).startsWith('Z_');
 }
 
 function targetOf({ server, feedId, map, separator, replace, dryRun }: SendFeed): URL {
@@ -330,28 +338,49 @@ interface RecognisedFile {
   readonly bytes: AsyncIterable<Buffer>;
   readonly format: FileFormat;
   readonly isGzip: boolean;
+  readonly encoding: string;
 }
 
 /** By its first character: `<` begins XML, `{` JSON, anything else rows, which are TSV if they are called so. */
-async function recognised(file: SourceFile, wanted: SentFormat | undefined): Promise<RecognisedFile> {
-  const firstOf = (bytes: Buffer): string | undefined => /[^\s\ufeff]/.exec(textOf(bytes))?.[0];
-  const isEnough = (bytes: Buffer): boolean => firstOf(bytes) !== undefined || bytes.length >= MOST_BEGINNING;
+async function recognised(
+  file: SourceFile,
+  wanted: SentFormat | undefined,
+  declared: string | undefined,
+): Promise<RecognisedFile> {
+  const isEnough = (bytes: Buffer): boolean => {
+    if (bytes.length >= MOST_BEGINNING) return true;
+    const plain = plainOf(bytes);
+    return firstOf(plain) !== undefined && encodingOf(plain, false, declared) !== undefined;
+  };
   const { begin, all } = await beginningOf(file.bytes, isEnough);
-  const first = firstOf(begin);
+  const plain = plainOf(begin);
+  const first = firstOf(plain);
   const found = first === '<' ? 'xml' : first === '{' ? 'json' : file.named === 'tsv' ? 'tsv' : 'csv';
   if (wanted === 'google' && found === 'json')
     throw new CommandError('the source is JSON: expected a Google Merchant feed in XML, TSV or CSV');
   const format = wanted === undefined || wanted === 'google' ? found : wanted;
-  return { bytes: all, format, isGzip: isGzip(begin) };
+  const encoding = format === 'json' ? 'utf-8' : (encodingOf(plain, true, declared) ?? 'utf-8');
+  return { bytes: all, format, isGzip: isGzip(begin), encoding };
 }
 
-function textOf(begin: Buffer): string {
-  const options = { finishFlush: constants.Z_SYNC_FLUSH, maxOutputLength: 64 * MOST_BEGINNING };
+/** Nothing of what cannot be decompressed: the server says what is wrong with it. */
+function plainOf(begin: Buffer): Buffer {
+  if (!isGzip(begin)) return begin;
   try {
-    const bytes = isGzip(begin) ? gunzipSync(begin, options) : begin;
-    return new EncodedDecoder(markedEncoding(bytes) ?? 'windows-1252').write(bytes);
+    return gunzipSync(begin, {
+      finishFlush: constants.Z_SYNC_FLUSH,
+      maxOutputLength: 64 * MOST_BEGINNING,
+    });
   } catch {
-    // The server says what is wrong with it.
-    return '';
+    return Buffer.alloc(0);
+  }
+}
+
+function firstOf(plain: Buffer): string | undefined {
+  try {
+    const text = new EncodedDecoder(markedEncoding(plain) ?? 'windows-1252').write(plain);
+    return /[^\s\ufeff]/.exec(text)?.[0];
+  } catch {
+    return undefined;
   }
 }

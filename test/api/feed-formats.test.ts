@@ -155,7 +155,7 @@ describe('POST of a CSV', () => {
   );
 
   it.each([
-    ['text/csv; charset=iso-8859-99', '', {}, 415, 'charset'],
+    ['text/csv; charset=iso-8859-1', '', {}, 415, 'charset'],
     ['text/plain', '', {}, 415, 'expected application/json; charset=utf-8 or'],
     [
       'text/csv',

@@ -392,9 +392,7 @@ describe('a posted body is in UTF-8 (decisions A10)', () => {
     return world.app.post(path, { token, headers, body });
   }
 
-  /** Of products, what is no JSON may be declared to be in another encoding (`docs/decisions.md#p42`). */
-  const UTF8_ONLY = BODIES.filter(([format, path]) => format === 'json' || path !== feed);
-  const XML = UTF8_ONLY.filter(([format]) => format === 'xml');
+  const XML = BODIES.filter(([format]) => format === 'xml');
   const UNREADABLE = /PF_210|"101"|<code>101<|CON_310|UTS_210|UTS_291|UTS_212|"400"/;
 
   it.each(BODIES)('in %s to %s it need not say so', async (...sent) => {
@@ -404,7 +402,7 @@ describe('a posted body is in UTF-8 (decisions A10)', () => {
     expect(said.statusCode).toBeLessThan(300);
   });
 
-  it.each(UTF8_ONLY)('in %s to %s it is refused with another charset', async (...sent) => {
+  it.each(BODIES)('in %s to %s it is refused with another charset', async (...sent) => {
     for (const charset of ['; charset=iso-8859-1', '; charset=utf-16', '; charset=utf-8; charset=latin1'])
       expect([charset, [400, 415].includes((await post(sent, sent[3], charset)).statusCode)]).toEqual([
         charset,
@@ -412,28 +410,11 @@ describe('a posted body is in UTF-8 (decisions A10)', () => {
       ]);
   });
 
-  it.each(UTF8_ONLY)('in %s to %s it is refused if it is another encoding', async (...sent) => {
+  it.each(BODIES)('in %s to %s it is refused if it is another encoding', async (...sent) => {
     const [, , , body] = sent;
     for (const bytes of [Buffer.from(body, 'latin1'), Buffer.from(`\ufeff${body}`, 'utf16le')]) {
       const answer = await post(sent, bytes);
       expect([answer.statusCode, answer.body]).toEqual([400, expect.stringMatching(UNREADABLE)]);
-    }
-  });
-
-  it('unless it is XML or rows of products, which may declare another encoding (decisions P42)', async () => {
-    const sent: Sent = ['xml', feed, TOKENS.nord, PRODUCT_XML];
-    const latin1 = Buffer.from(PRODUCT_XML, 'latin1');
-    for (const charset of ['; charset=iso-8859-1', '; charset="Windows-1252"'])
-      expect((await post(sent, latin1, charset)).statusCode).toBe(200);
-    const found = await world.app.get(`/1.0/products;fid=${FEEDS.german};q=é`, { token: TOKENS.nord });
-    expect(found.body).toContain('"sourceProductId":"é"');
-    expect((await post(sent, latin1)).body).toMatch(UNREADABLE);
-    for (const charset of ['; charset=klingon', '; charset=utf-8; charset=latin1']) {
-      const answer = await post(sent, PRODUCT_XML, charset);
-      expect([answer.statusCode, answer.body]).toEqual([
-        415,
-        expect.stringContaining('expected one charset that is known, such as utf-8, windows-1252 or utf-16'),
-      ]);
     }
   });
 

@@ -103,12 +103,20 @@ describe('affilog products import (decisions P37)', () => {
     expect(await importing(mapped, '--map', 'name')).toMatchObject({ code: 2 });
   });
 
-  it('sends another encoding as it is named, or as its byte order mark or its server says (decisions P42)', async () => {
+  it('sends another encoding in UTF-8, by what it is named, or its byte order mark or its server says (decisions P42)', async () => {
     const text = csv(row('å', '7.00'));
     const latin1 = await fileOf(Buffer.from(text, 'latin1'), 'feed.csv');
-    expect((await importing(latin1)).err).toContain('declare what it is');
+    expect((await importing(latin1)).err).toContain('--charset');
     expect(counts((await importing(latin1, '--charset', 'windows-1252')).out)).toContain('new=1');
     expect(await importing(latin1, '--charset', 'klingon')).toMatchObject({ code: 2 });
+    const zipped = await fileOf(gzipSync(Buffer.from(text, 'latin1')), 'feed.csv.gz');
+    expect(counts((await importing(zipped, '--charset', 'latin1')).out)).toContain('unchanged=1');
+    const broken = await fileOf(gzipSync(Buffer.from(text, 'latin1')).subarray(0, -9), 'feed.csv.gz');
+    expect(await importing(broken, '--charset', 'latin1')).toMatchObject({
+      code: 1,
+      err: expect.stringContaining('the source cannot be decompressed') as string,
+    });
+    expect((await importing(latin1, '--charset', 'utf-16le')).err).toContain('the source: ');
     const utf16 = await fileOf(Buffer.from(`\ufeff${text}`, 'utf16le'), 'feed.csv');
     expect(counts((await importing(utf16)).out)).toContain('unchanged=1');
     respond = (_, response) =>

@@ -63,8 +63,7 @@ const loadProducts = {
     'the operator has set, 1 GB by default, and any number of products of at most 256 KiB each; a larger product is ' +
     'refused, a larger body is refused as a whole. CSV has a header that names the columns: those of a download, ' +
     'those of a Google Merchant feed, or others by the key map; it is separated by commas, semicolons or tabs. Google ' +
-    'Merchant feeds may also be XML (RSS or Atom). Rows and XML are in UTF-8, or in the encoding that they declare. A ' +
-    'body may be compressed (gzip).',
+    'Merchant feeds may also be XML (RSS or Atom). A body is in UTF-8, and may be compressed (gzip).',
   isLoad: true,
   example: FEED,
   body: {

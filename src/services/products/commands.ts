@@ -13,8 +13,7 @@ import { ownFeed } from './product.queries';
 import { FeedRefusals, productFaults as fault } from '../../domain/products/feed';
 
 /** A body of products: a request's, or one that was made here, which uses nothing that others need. */
-type LoadBody = Pick<PostedBody, 'chunks'> &
-  Partial<Pick<PostedBody, 'isGzip' | 'maxBody' | 'takes' | 'charset'>>;
+type LoadBody = Pick<PostedBody, 'chunks'> & Partial<Pick<PostedBody, 'isGzip' | 'maxBody' | 'takes'>>;
 
 export interface LoadCommand extends Pick<LoadRequest, 'feedId' | 'mode' | 'columns'> {
   readonly caller: Caller;
@@ -55,7 +54,7 @@ export class ProductCommands {
     const receive = async (): Promise<LoadResult> =>
       await loadFeed(
         this.loader,
-        { feedId, mode, format: format(), columns, encoding: body.charset, directoryPosition, dryRun },
+        { feedId, mode, format: format(), columns, directoryPosition, dryRun },
         sourceOf(body),
       );
     const loaded = await receive().catch(async (error: unknown) => {

@@ -96,7 +96,7 @@ class ProductsController {
     const { fid, mode = 'update', dryRun } = keys;
     const command: LoadCommand = {
       ...{ feedId: fid, caller, mode, body, dryRun },
-      format: () => body.format(['json', 'xml', 'csv', 'tsv'], { gzip: true, anyCharset: true }),
+      format: () => body.format(['json', 'xml', 'csv', 'tsv'], { gzip: true }),
       columns: columnsOf(keys),
     };
     const loaded = await loggedLoad(this.clock, reply.log, command, () => this.commands.load(command));

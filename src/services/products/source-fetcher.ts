@@ -273,7 +273,7 @@ export class SourceFetcher {
       rows: named === 'tsv' ? 'tsv' : undefined,
       columns: { map: mappingsIn(map) },
       // Whatever is said of it, JSON is in UTF-8.
-      encoding: charset === undefined ? said : encodingNamed(charset),
+      file: { encoding: charset === undefined ? said : encodingNamed(charset) },
       directoryPosition: follower.position,
       source: { accepted },
     } as const;

@@ -136,14 +136,12 @@ export interface BodyFaults {
 
 /**
  * The format that a Content-Type declares; RSS and Atom are XML where TSV is accepted, in feeds of products. Raises a
- * fault unless it conforms to `docs/decisions.md#a10`. `anyCharset`: what is no JSON may have another than UTF-8
- * (`docs/decisions.md#p42`).
+ * fault unless it conforms to `docs/decisions.md#a10`.
  */
 export function bodyFormat<Accepted extends Format>(
   contentType: string | undefined,
   faults: BodyFaults,
   accepted: readonly Accepted[],
-  anyCharset = false,
 ): Accepted {
   const example = accepted.map((format) => `${MEDIA_TYPES[format][0]}; charset=utf-8`).join(' or ');
   const sent = contentType === undefined ? 'Content-Type is missing' : `Content-Type: ${contentType}`;
@@ -156,12 +154,8 @@ export function bodyFormat<Accepted extends Format>(
   }
   // Without a charset it is UTF-8.
   const charsets = charsetsIn(contentType);
-  if (charsets.every((charset) => /^(utf-?8)?$/i.test(charset))) return format;
-  if (!anyCharset || format === 'json') throw faults.charset(`${sent}: expected ${example}`);
-  if (new Set(charsets).size > 1 || declaredEncoding(contentType) === undefined)
-    throw faults.charset(
-      `${sent}: expected one charset that is known, such as utf-8, windows-1252 or utf-16`,
-    );
+  if (charsets.some((charset) => !/^(utf-?8)?$/i.test(charset)))
+    throw faults.charset(`${sent}: expected ${example}`);
   return format;
 }
 
@@ -170,11 +164,6 @@ function charsetsIn(contentType = ''): readonly string[] {
     contentType.matchAll(/;\s*charset\s*=\s*"?([^";\s]*)"?/gi),
     ([, charset = '']) => charset,
   );
-}
-
-/** What a Content-Type declares a body to be encoded in, as `encodingNamed` returns it; undefined: nothing that is known. */
-export function declaredEncoding(contentType: string | undefined): string | undefined {
-  return encodingNamed(charsetsIn(contentType)[0] ?? '');
 }
 
 /** RFC 9110, 8.3.1. */
@@ -216,7 +205,7 @@ export function formatOfFile({ type, disposition = '', name = '' }: FileDescript
  * everything, and the file may know better.
  */
 export function encodingOfFile(type: string | undefined): string | undefined {
-  const encoding = declaredEncoding(type);
+  const encoding = encodingNamed(charsetsIn(type)[0] ?? '');
   return encoding === 'utf-8' ? undefined : encoding;
 }
 

@@ -26,7 +26,8 @@ const NOON = Date.parse('2026-06-15T12:00:00Z');
 interface Options {
   readonly format?: FeedFormat;
   readonly columns?: ColumnOptions;
-  readonly encoding?: string;
+  /** A file, of which this is declared. */
+  readonly file?: { readonly encoding: string | undefined };
   readonly now?: number;
   readonly prints?: Fingerprints;
   readonly size?: number;
@@ -34,12 +35,12 @@ interface Options {
 
 /** Reads a body into a feed whose program has euros. */
 async function read(text: string | Buffer, options: Options = {}) {
-  const { format = 'csv', columns, encoding, now = NOON, prints, size = 7 } = options;
+  const { format = 'csv', columns, file, now = NOON, prints, size = 7 } = options;
   const spool = new Spool(SYSTEM_CLOCK, folder);
   const knowsCategory = (id: string): boolean => id === '221';
   const intake = new ProductIntake({ spool, knowsCategory, ...(prints && { fingerprints: () => prints }) });
   try {
-    const body = feedBody({ format, columns, encoding, terms: { currency: 'EUR', now } }, intake);
+    const body = feedBody({ format, columns, file, terms: { currency: 'EUR', now } }, intake);
     const bytes = Buffer.from(text as string);
     for (let at = 0; at < bytes.length; at += size) {
       body.write(Buffer.from(bytes.subarray(at, at + size)));
@@ -330,12 +331,17 @@ describe('a body that is refused as a whole (PF_210)', () => {
     [
       'is Latin-1',
       Buffer.from(`${HEADER}\n${ROW.replace('A lamp', 'für')}`, 'latin1'),
-      'it is not UTF-8: in line 2, byte 10 is 0xFC (ü in Latin-1); declare what it is, such as',
+      'it is not UTF-8: in line 2, byte 10 is 0xFC (ü in Latin-1); convert it, or say what it is',
     ],
     [
       'has a header in Latin-1',
       Buffer.from(`${HEADER},Größe\n${ROW},1`, 'latin1'),
-      `it is not UTF-8: in line 1, byte ${HEADER.length + 4} is 0xF6 (ö in Latin-1); declare what it is, such as`,
+      `it is not UTF-8: in line 1, byte ${HEADER.length + 4} is 0xF6 (ö in Latin-1); convert it, or say what it is`,
+    ],
+    [
+      'is UTF-16',
+      Buffer.from(`\ufeff${HEADER}\n${ROW}`, 'utf16le'),
+      'it is not UTF-8: in line 1, byte 1 is 0xFF',
     ],
     ['has too many columns', `${HEADER},${'x,'.repeat(1000)}y\n`, 'more than 1000 columns'],
   ])('%s', async (_, text, message) => {
@@ -444,11 +450,12 @@ describe('a Google Merchant feed as TSV (decisions P36)', () => {
   });
 });
 
-describe('a body in another encoding (decisions P42)', () => {
+describe('a file in another encoding (decisions P42)', () => {
+  const declared = (encoding?: string) => ({ file: { encoding } });
   const NAME = 'Für 5 € – “Œuvre”';
   const text = `${HEADER}\n${ROW.replace('A lamp', NAME)}`;
-  const xml = (declared: string, name = NAME) =>
-    `<?xml version="1.0" ${declared}?>\n<products><product sourceProductId="p1"><name>Lamp</name><description>${name}</description>` +
+  const xml = (declaration: string, name = NAME) =>
+    `<?xml version="1.0" ${declaration}?>\n<products><product sourceProductId="p1"><name>Lamp</name><description>${name}</description>` +
     '<price>12.50</price><productUrl>https://shop.example/1</productUrl><productImage>https://img.example/1.png</productImage>' +
     '<category name="Lamps"/></product></products>';
   const CP1252: Readonly<Record<string, number>> = { '€': 0x80, '–': 0x96, '“': 0x93, '”': 0x94, Œ: 0x8c };
@@ -456,21 +463,29 @@ describe('a body in another encoding (decisions P42)', () => {
   const utf16 = (of: string) => Buffer.from(of, 'utf16le');
   const swapped = (of: string) => Buffer.from(utf16(of)).swap16();
   const CASES: readonly (readonly [string, Buffer, Options])[] = [
-    ['rows that are declared to be windows-1252', windows(text), { encoding: 'windows-1252' }],
-    ['rows of any format', windows(text), { encoding: 'windows-1252', format: 'any' }],
-    ['rows in UTF-16 with a byte order mark', utf16(`\ufeff${text}`), {}],
-    ['rows in big-endian UTF-16', swapped(`\ufeff${text}`), { format: 'any' }],
-    ['rows in UTF-16 that is declared', utf16(text), { encoding: 'utf-16le' }],
+    ['rows that are declared to be windows-1252', windows(text), declared('windows-1252')],
+    ['rows of any format', windows(text), { ...declared('windows-1252'), format: 'any' }],
+    ['rows in UTF-16 with a byte order mark', utf16(`\ufeff${text}`), declared()],
+    ['rows in big-endian UTF-16', swapped(`\ufeff${text}`), { ...declared(), format: 'any' }],
+    ['rows in UTF-16 that is declared', utf16(text), declared('utf-16le')],
     [
       'rows whose byte order mark knows better',
       Buffer.from(`\ufeff${text}`),
-      { encoding: 'windows-1252', size: 1 },
+      { ...declared('windows-1252'), size: 1 },
     ],
-    ['XML that declares it', windows(xml('encoding="Windows-1252"')), { format: 'xml' }],
-    ['XML that declares Latin-1', windows(xml("encoding='ISO-8859-1'")), { format: 'any', size: 1 }],
-    ['XML with a declared charset', windows(xml('')), { format: 'xml', encoding: 'windows-1252' }],
-    ['XML in UTF-16', utf16(`\ufeff${xml('encoding="UTF-16"')}`), { format: 'xml' }],
-    ['XML in UTF-16 without a mark', swapped(xml('encoding="UTF-16"')), { format: 'any', size: 3 }],
+    ['XML that declares it', windows(xml('encoding="Windows-1252"')), { ...declared(), format: 'xml' }],
+    [
+      'XML that declares Latin-1',
+      windows(xml("encoding='ISO-8859-1'")),
+      { ...declared(), format: 'any', size: 1 },
+    ],
+    ['XML with a declared charset', windows(xml('')), { format: 'xml', ...declared('windows-1252') }],
+    ['XML in UTF-16', utf16(`\ufeff${xml('encoding="UTF-16"')}`), { ...declared(), format: 'xml' }],
+    [
+      'XML in UTF-16 without a mark',
+      swapped(xml('encoding="UTF-16"')),
+      { ...declared(), format: 'any', size: 3 },
+    ],
   ];
   it.each(CASES)('is read: %s', async (_, bytes, options) => {
     const { products, faults } = await read(bytes, options);
@@ -480,28 +495,37 @@ describe('a body in another encoding (decisions P42)', () => {
 
   it('of eight bits has its own characters', async () => {
     const bytes = Buffer.from(text.replace(NAME, 'A\xa4\xa6'), 'latin1');
-    const { products } = await read(bytes, { encoding: 'iso-8859-15' });
+    const { products } = await read(bytes, declared('iso-8859-15'));
     expect(products).toMatchObject([{ description: 'A€Š' }]);
   });
 
   it('is recognised by what it is in UTF-8, and its faults name line and column', async () => {
-    const { products, faults } = await read(utf16(`\ufeff${text}\n${ROW.replace('12.50', 'é')}`));
+    const { products, faults } = await read(utf16(`\ufeff${text}\n${ROW.replace('12.50', 'é')}`), declared());
     expect(products).toHaveLength(1);
     expect(faults).toEqual([expect.stringMatching(/^PF_280 p1 line 3: column price: .* got 'é'$/)]);
   });
 
+  it('is not what a posted body may be (Document 1, Conventions 8)', async () => {
+    for (const [bytes, format] of [
+      [utf16(`\ufeff${text}`), 'csv'],
+      [windows(xml('encoding="Windows-1252"')), 'xml'],
+      [utf16(`\ufeff${xml('encoding="UTF-16"')}`), 'xml'],
+    ] as const)
+      expect(await refusal(bytes, { format })).toMatch(/^PF_210 /);
+  });
+
   it.each<readonly [string, Buffer, Options, string]>([
-    ['is not what it says', Buffer.from([0xd8, 0, 0xd8, 0]), { encoding: 'utf-16be' }, 'it is not utf-16be'],
+    ['is not what it says', Buffer.from([0xd8, 0, 0xd8, 0]), declared('utf-16be'), 'it is not utf-16be'],
     [
       'contradicts its declaration',
       Buffer.from(xml('encoding="ISO-8859-1"')),
-      { format: 'xml', encoding: 'utf-8' },
+      { format: 'xml', ...declared('utf-8') },
       'the XML declaration has the encoding ISO-8859-1: expected UTF-8',
     ],
     [
       'declares what nobody knows',
       Buffer.from(xml('encoding="EBCDIC"')),
-      { format: 'xml' },
+      { ...declared(), format: 'xml' },
       'the XML declaration has the encoding EBCDIC',
     ],
   ])('is refused if it %s', async (_, bytes, options, message) => {

@@ -26,8 +26,8 @@ export interface LoadRequest {
   /** What a body of any format has if it has rows; by default CSV. */
   readonly rows?: 'tsv' | undefined;
   readonly columns?: ColumnOptions | undefined;
-  /** What the body is declared to be encoded in, as `encodingNamed` returns it. */
-  readonly encoding?: string | undefined;
+  /** It is a file: what is declared of its encoding, as `encodingNamed` returns it. */
+  readonly file?: { readonly encoding: string | undefined };
   /** Validation uses a directory at least as current as this. */
   readonly directoryPosition: Position;
   /** Checks and counts everything, and stores nothing. */

@@ -44,28 +44,46 @@ export interface FeedDescription {
   /** What `any` is if it has rows; by default CSV. */
   readonly rows?: 'tsv' | undefined;
   readonly columns?: ColumnOptions | undefined;
-  /** What it is declared to be encoded in, as `encodingNamed` returns it. */
-  readonly encoding?: string | undefined;
+  /**
+   * It is a file, which may be in another encoding than UTF-8 (`docs/decisions.md#p42`): what is declared of it, as
+   * `encodingNamed` returns it. A body that is posted is in UTF-8 (Document 1, Conventions 8).
+   */
+  readonly file?: { readonly encoding: string | undefined } | undefined;
   readonly terms: FeedTerms;
 }
 
 /**
- * The products of a body go to `intake`. Raises `PF_430` for options that have no effect on the format. JSON is in UTF-8,
- * other formats may have another encoding (`docs/decisions.md#p42`).
+ * The products of a body go to `intake`. Raises `PF_430` for options that have no effect on the format. Files in JSON are
+ * in UTF-8 too.
  */
 export function feedBody(description: FeedDescription, intake: ProductIntake): FeedBody {
+  const { format, file } = description;
   const body = utf8Body(description, intake);
-  if (description.format === 'json') return body;
+  if (file === undefined || format === 'json') return body;
   return new BeginningBody((begin, isAll) => {
-    const encoding = encodingOf(begin, isAll, description.encoding);
+    const encoding = encodingOf(begin, isAll, file.encoding);
     if (encoding === undefined) return undefined;
-    const isUtf8 = encoding === 'utf-8';
-    return { body: isUtf8 ? body : new DecodedBody(new EncodedDecoder(encoding), body), from: begin };
+    return { body: encoding === 'utf-8' ? body : new DecodedBody(encoding, body), from: begin };
   });
 }
 
+/** A file in another encoding, in UTF-8 as it comes in. Raises `PF_210` if it is not in that encoding. */
+export async function* inUtf8(bytes: AsyncIterable<Buffer>, encoding: string): AsyncGenerator<Buffer, void> {
+  const written: Buffer[] = [];
+  const body = new DecodedBody(encoding, {
+    write: (chunk) => void written.push(chunk),
+    end: () => undefined,
+  });
+  for await (const chunk of bytes) {
+    body.write(chunk);
+    yield* written.splice(0);
+  }
+  body.end();
+  yield* written.splice(0);
+}
+
 function utf8Body(
-  { format, rows, columns = {}, terms }: Omit<FeedDescription, 'encoding'>,
+  { format, rows, columns = {}, terms }: Omit<FeedDescription, 'file'>,
   intake: ProductIntake,
 ): FeedBody {
   switch (format) {
@@ -134,10 +152,10 @@ const DECLARATION_BEGUN = /^\s*(?:<(?:\?(?:x(?:m(?:l[^>]*)?)?)?)?)?$/;
 const DECLARED = /^(\s*<\?xml\s[^>]*?\sencoding\s*=\s*["'])([\w.:-]+)/;
 
 /**
- * What a body is encoded in: by its first bytes, by what is declared of it, or by its XML declaration; `utf-8` if nothing
+ * What a file is encoded in: by its first bytes, by what is declared of it, or by its XML declaration; `utf-8` if nothing
  * says so. Undefined, unless it `isAll`, if these bytes do not tell.
  */
-function encodingOf(begin: Buffer, isAll: boolean, declared: string | undefined): string | undefined {
+export function encodingOf(begin: Buffer, isAll: boolean, declared: string | undefined): string | undefined {
   if (begin.length < MARK_BYTES && !isAll) return undefined;
   const known = markedEncoding(begin) ?? declared;
   if (known === 'utf-8') return known;
@@ -154,12 +172,15 @@ function encodingOf(begin: Buffer, isAll: boolean, declared: string | undefined)
 
 /** A body in another encoding, which is passed on in UTF-8 as it comes in; an XML declaration says so. */
 class DecodedBody implements FeedBody {
+  private readonly decoder: EncodedDecoder;
   private hasBegun = false;
 
   constructor(
-    private readonly decoder: EncodedDecoder,
+    encoding: string,
     private readonly body: FeedBody,
-  ) {}
+  ) {
+    this.decoder = new EncodedDecoder(encoding);
+  }
 
   write(chunk: Buffer): void {
     this.pass(parseOrRefuse(() => this.decoder.write(chunk), NOWHERE));

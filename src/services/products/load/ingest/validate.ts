@@ -327,8 +327,8 @@ function parseRow(written: WrittenRows, bytes: Buffer, line: number): Parsed | P
 /** For messages: a byte of a row that is not UTF-8, and what helps. */
 export function foreignText(line: number, foreign: string): string {
   return (
-    `it is not UTF-8: in line ${line}, ${foreign}; declare what it is, such as Content-Type: text/csv; ` +
-    'charset=windows-1252, or --charset windows-1252'
+    `it is not UTF-8: in line ${line}, ${foreign}; convert it, or say what it is where files are read: ` +
+    '`affilog products import --charset windows-1252`, or "charset" of a source'
   );
 }
 
