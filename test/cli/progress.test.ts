@@ -48,12 +48,12 @@ test('Of several read models and logs, it says what is of the whole, and which p
     display.show({ ...all, phase: 'compare', readModel: { name: 'vouchers', number: 4 } });
     display.end();
   }
-  expect(String(file.read()).split('\n')).toEqual([
+  expect(written(file).split('\n')).toEqual([
     'part 1 of 2, the event log: projecting the log for 11 read models: 500 of 1000 events, 250/s, 2 s left',
     'part 1 of 2, the event log: comparing with the live generation: vouchers, 4 of 11 read models, 2 s left',
     '',
   ]);
-  expect(String(terminal.read())).toMatch(
+  expect(written(terminal)).toMatch(
     /comparing with the live generation \[=*-+\] 27% \| vouchers, 4 of 11 read models/,
   );
 });
