@@ -17,7 +17,7 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true }));
 
-export const NOON = Date.parse('2026-06-15T12:00:00Z');
+const NOON = Date.parse('2026-06-15T12:00:00Z');
 
 export interface Options {
   readonly format?: FeedFormat;
