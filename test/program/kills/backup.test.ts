@@ -1,4 +1,4 @@
-import { existsSync, statSync } from 'node:fs';
+import { existsSync, readdirSync, statSync } from 'node:fs';
 import { cp, readdir, readFile, stat, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { openDeliveryLog, openLog } from '../../../src/engines/embedded/log/open-log';
@@ -81,8 +81,14 @@ test('a backup and a restore that are killed lose nothing, and are never taken f
       expect.stringContaining('another backup into this folder is under way: wait until it has ended'),
     ]);
   };
-  for (const moment of moments)
-    expect(await killed('data', ['backup', at('backup')], () => existsSync(moment), refuses)).toBe('SIGKILL');
+  // Made under the lock. What is exported may be there already, if an earlier one was killed late.
+  const deliveryLogs = (): number =>
+    readdirSync(at('backup')).filter((name) => /^deliveries-\d+\.sqlite$/.test(name)).length;
+  for (const moment of moments) {
+    const before = deliveryLogs();
+    const isSo = (): boolean => deliveryLogs() > before && existsSync(moment);
+    expect(await killed('data', ['backup', at('backup')], isSo, refuses)).toBe('SIGKILL');
+  }
   // What is there is the first backup.
   const early = await run('early', 'restore', at('backup'));
   expect([early.code, early.stdout]).toEqual([
