@@ -27,10 +27,10 @@ export function* bodyOf(format: FeedText, count: number, seed = 1): Generator<st
 }
 
 /** Writes such a body to a file. */
-export async function writeBody(path: string, format: FeedText, count: number): Promise<void> {
+export async function writeBody(path: string, format: FeedText, count: number, seed = 1): Promise<void> {
   const file = await open(path, 'wx');
   try {
-    for (const piece of bodyOf(format, count)) await file.appendFile(piece);
+    for (const piece of bodyOf(format, count, seed)) await file.appendFile(piece);
   } finally {
     await file.close();
   }

@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { rename, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { Readable } from 'node:stream';
 import { DatabaseSync } from '@photostructure/sqlite';
 import {
   correctionsOf,
@@ -23,7 +22,7 @@ import { type CatalogueSearch, criteriaOf, KINDS, keysOf, PRICE_BOUNDS } from '.
 import { fill } from './filled';
 import { type Bench, compareLatencies, type Figure, quantile, timed } from './harness';
 import { networkFile, PUBLISHER_TOKEN } from './network';
-import { bodyOf } from './products';
+import { writeBody } from './products';
 import { Server } from './server';
 
 /** With 100,000 products as the count: a million. */
@@ -169,10 +168,13 @@ async function* whileLoading(
   const feed = scenario.feeds.length + 1;
   let ends = false;
   let position = '';
+  // Files, since whoever makes bodies while it measures delays what it measures. Two in turn, so that each changes the
+  // products of the other one; different ones in each run, as a data folder may be kept.
+  const first = Date.now() % 2 ** 31;
+  const bodies = [first, first + 1].map((seed) => join(bench.folder, `${scenario.name}-${seed}.json`));
+  for (const [at, body] of bodies.entries()) await writeBody(body, 'json', bench.count, first + at);
   const load = async (): Promise<void> => {
-    // Different ones in each run, as a data folder may be kept.
-    for (let seed = Date.now() % 2 ** 31; !ends; seed += 1)
-      position = await server.post(feed, 'json', Readable.from(bodyOf('json', bench.count, seed)));
+    for (let at = 0; !ends; at += 1) position = await server.post(feed, 'json', bodies[at % 2] ?? '');
   };
   const loading = load();
   // Awaited below, where failures are raised.
