@@ -5,7 +5,7 @@ import { tableLines } from '../kernel/text';
 import { without } from '../kernel/without';
 import { CommandError, UsageError } from '../operations/command-error';
 import { type ReviewRequest } from '../operations/network-claims';
-import { totalsKeys } from '../services/transactions/keys';
+import { totalsKeys } from '../services/transactions/api';
 import { csvRows } from '../wire/csv/rows';
 import { type Keys, type KeyTable, listed } from '../wire/keys/keys';
 import {

@@ -1,4 +1,4 @@
-import { countedAppend } from '../../src/engines/check-append';
+import { countedAppend } from '../../src/engines/validation';
 import { NO_STREAM } from '../../src/kernel/event';
 import { StreamDeleted } from '../../src/kernel/event-log';
 import { APPEND_SECONDS, APPENDED_EVENTS, APPENDS, COMMIT_APPENDS } from '../../src/runtime/metrics';

@@ -1,4 +1,4 @@
-import { checkAppend } from '../../src/engines/check-append';
+import { checkAppend } from '../../src/engines/validation';
 import {
   type NewEvent,
   NO_STREAM,

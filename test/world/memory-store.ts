@@ -1,4 +1,4 @@
-import { checkId, Declaration } from '../../src/engines/declaration';
+import { checkId, Declaration } from '../../src/engines/validation';
 import { type Position, START } from '../../src/kernel/event';
 import { EngineUnavailable } from '../../src/kernel/event-log';
 import { isLeaseActive, type Lease } from '../../src/kernel/leases';

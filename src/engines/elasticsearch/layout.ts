@@ -10,7 +10,7 @@ import {
   MAX_COUNTED,
   type Target,
 } from '../../kernel/read-store';
-import { Declaration } from '../declaration';
+import { Declaration } from '../validation';
 
 /** The fields of a stored document that are read back. */
 export function foundOf(stored: Found | undefined): Found[] {

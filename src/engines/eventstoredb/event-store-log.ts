@@ -12,7 +12,7 @@ import {
   UnacceptableAppend,
 } from '../../kernel/event-log';
 import { type OnRetry } from '../../runtime/unavailable';
-import { checkAppend, countedAppend } from '../check-append';
+import { checkAppend, countedAppend } from '../validation';
 import { type Appender, type AppendResult } from './appender';
 import {
   BatchBuffer,
@@ -27,11 +27,10 @@ import {
   selectionOf,
 } from './stream-reads';
 import { NoAnswer, RefusedByServer, unavailable } from './failure';
-import { type End, type LogHead } from './head';
+import { type End, type LogHead, type Tail } from './tail';
 import { type IndexedLog, isIndexed, keepIndex, readIndex } from './reference-index';
 import { backwardsRequest, RetryBudget, streamRequest } from './requests';
 import { metadataEvent, type Namespace, type SentEvent } from './sent-event';
-import { type Tail } from './tail';
 
 /** Minimum events to request once a stream turned out to contain events of other programs. */
 const MIN_REQUEST = 100;

@@ -5,12 +5,11 @@ import { type Clock, SYSTEM_CLOCK } from '../../runtime/clock';
 import { noticingDelay, type OnRetry, SILENCE_MS } from '../../runtime/unavailable';
 import { Appender } from './appender';
 import { EventStoreLog, type Shared } from './event-store-log';
-import { LogHead } from './head';
+import { LogHead, Tail } from './tail';
 import { LogLeases } from './log-leases';
 import { Readers } from './stream-reads';
 import { readMark } from './reference-index';
 import { metadataIn, Namespace, type SentEvent } from './sent-event';
-import { Tail } from './tail';
 
 interface Timing {
   /** Time-out (ms) of a request; afterwards the connection is considered broken. */

@@ -16,7 +16,7 @@ import { SYSTEM_CLOCK } from '../../runtime/clock';
 import { batchesOf } from '../../runtime/concurrency';
 import { Backoff } from '../../runtime/unavailable';
 import { detailsOf, isTransient } from './failure';
-import { type End, type End as LogEnd } from './head';
+import { type End, type End as LogEnd } from './tail';
 import { type ReadSelection, eventsIn, type Readers } from './stream-reads';
 import { streamRequest } from './requests';
 import {

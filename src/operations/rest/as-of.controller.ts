@@ -13,8 +13,7 @@ import { csvKeys, searchKeys } from '../../services/products/keys';
 import { productApi } from '../../services/products/api';
 import { ProductSettings, ProductQueries } from '../../services/products/product.queries';
 import { foundProducts } from '../../services/products/products.controller';
-import { listKeys as transactionKeys, totalsKeys } from '../../services/transactions/keys';
-import { transactionApi } from '../../services/transactions/api';
+import { listKeys as transactionKeys, totalsKeys, transactionApi } from '../../services/transactions/api';
 import { TransactionQueries } from '../../services/transactions/transaction.queries';
 import { voucherApi } from '../../services/vouchers/api';
 import {

@@ -24,9 +24,15 @@ import {
   removeOthers,
   replaceManifest,
   type StoredModel,
+  currentOf,
+  parquetIn,
+  selectModel,
+  selectOf,
+  type SqlSnapshot,
+  snapshotOf,
+  tableOf,
 } from './manifest';
 import { LAYOUT, MODEL_TABLES, type ModelTable } from './models';
-import { currentOf, parquetIn, selectModel, selectOf, type SqlSnapshot, snapshotOf, tableOf } from './views';
 
 /** What a snapshot is made of, and where. */
 export interface SnapshotParts {

@@ -10,7 +10,7 @@ import { literal } from './columns';
 import { Engine } from './duckdb';
 import { COMMENTS, DESCRIPTIONS, MODEL_TABLES } from './models';
 import { ANALYTICS, keepUp, type KeepUpOptions, type SnapshotParts } from './snapshot';
-import { type SqlSnapshot } from './views';
+import { type SqlSnapshot } from './manifest';
 
 /** What a statement of a client may use. */
 export interface SqlLimits {

@@ -1,5 +1,5 @@
 import { Body, Controller, Delete, Injectable, Post, type Type } from '@nestjs/common';
-import { type MissedMessage, missedMessages } from '../../delivery/matching/missed-messages';
+import { type MissedMessage, missedMessages } from '../../delivery/matching/explain';
 import { conversionFaults as fault } from '../../domain/subscriptions/faults';
 import { receiversOf } from '../../domain/subscriptions/receiver-id';
 import {

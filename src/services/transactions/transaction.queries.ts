@@ -44,7 +44,7 @@ import {
   PERIODS,
   type TotalsKeys,
   type TransactionListKeys,
-} from './keys';
+} from './api';
 
 const listCursors = new ListCursors<TransactionListKeys>({
   presentation: ['pageSize', 'dateOutputFormat', 'format'],

@@ -23,8 +23,8 @@ import { type List, type RecordKind } from '../../wire/record/record';
 import { postedFromXml } from '../../wire/xml/posted';
 import { parseXml } from '../../wire/xml/read';
 import { type CommandResults, TransactionCommands } from './commands';
-import { transactionApi as api } from './api';
 import {
+  transactionApi as api,
   dateKeys,
   type HistoryKeys,
   historyKeys,
@@ -32,7 +32,7 @@ import {
   type TotalsKeys,
   totalsKeys,
   type TransactionListKeys,
-} from './keys';
+} from './api';
 import { TransactionQueries } from './transaction.queries';
 
 /** Most bytes of one posted item, and of a list. */

@@ -21,7 +21,7 @@ import { spellingsIn } from '../../wire/json/scan';
 import { amountOf, expectedAmount } from '../../wire/record/minor-units';
 import { complete, type FoundIn, recordReader } from '../../wire/record/read';
 import { type PostedOf } from '../../wire/record/record';
-import { postedVoucher } from './fields';
+import { postedVoucher } from './api';
 import { DAY } from '../../wire/date';
 
 /** A posted voucher, published or edited: its id, and the position from which listings include it. */

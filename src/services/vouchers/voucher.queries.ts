@@ -38,7 +38,7 @@ import {
 } from '../../wire/keys/keys';
 import { factsOf, PAGE_KEY, pageOf, SINCE_KEY, sinceHeaders, sizeKey } from '../../wire/keys/pages';
 import { tooManyWords } from '../../wire/words';
-import { codeIn, type OutputVersion, type OutputVoucher, toOutput, toVersion } from './fields';
+import { codeIn, type OutputVersion, type OutputVoucher, toOutput, toVersion } from './api';
 import {
   type Asker,
   type Condition,

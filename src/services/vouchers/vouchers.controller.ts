@@ -20,8 +20,14 @@ import { type ListText, listWriter } from '../../wire/record/list';
 import { postedFromXml } from '../../wire/xml/posted';
 import { parseXml } from '../../wire/xml/read';
 import { VoucherCommands } from './commands';
-import { type OutputVoucher, postedVoucher, postedVouchers, versionsText } from './fields';
-import { voucherApi as api, VOUCHERS } from './api';
+import {
+  type OutputVoucher,
+  postedVoucher,
+  postedVouchers,
+  versionsText,
+  voucherApi as api,
+  VOUCHERS,
+} from './api';
 import {
   dateKeys,
   listKeys,

@@ -4,7 +4,7 @@ import { NO_STREAM } from '../../../src/kernel/event';
 import { appendRequests, requestStream } from '../../../src/domain/subscriptions/delivery-requests';
 import { MESSAGE_BYTES } from '../../../src/delivery/matching/messages-of';
 import { MatcherRunner } from '../../../src/delivery/matching/matcher-runner';
-import { missedMessages } from '../../../src/delivery/matching/missed-messages';
+import { missedMessages } from '../../../src/delivery/matching/explain';
 import { type MakeAttempt } from '../../../src/delivery/scheduling/dispatcher';
 import {
   type ActiveSubscription,

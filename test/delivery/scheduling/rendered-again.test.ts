@@ -3,7 +3,7 @@ import { type DomainEvent, execute, load, toNewEvent } from '../../../src/kernel
 import { NO_STREAM } from '../../../src/kernel/event';
 import { without } from '../../../src/kernel/without';
 import { appendRequests, requestStream } from '../../../src/domain/subscriptions/delivery-requests';
-import { missedMessages } from '../../../src/delivery/matching/missed-messages';
+import { missedMessages } from '../../../src/delivery/matching/explain';
 import { MatcherRunner } from '../../../src/delivery/matching/matcher-runner';
 import { RATES_STREAM } from '../../../src/delivery/matching/rates';
 import { type MakeAttempt } from '../../../src/delivery/scheduling/dispatcher';

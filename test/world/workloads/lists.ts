@@ -14,7 +14,7 @@ import { productService } from '../../../src/services/products/products.controll
 import { deliveryKeys } from '../../../src/services/subscriptions/deliveries.fields';
 import { DeliveryQueries } from '../../../src/services/subscriptions/deliveries.queries';
 import { SubscriptionQueries, type Which } from '../../../src/services/subscriptions/subscription.queries';
-import { listKeys as transactionKeys } from '../../../src/services/transactions/keys';
+import { listKeys as transactionKeys } from '../../../src/services/transactions/api';
 import { TransactionQueries } from '../../../src/services/transactions/transaction.queries';
 import { listKeys as voucherKeys, VoucherQueries } from '../../../src/services/vouchers/voucher.queries';
 import { type KeyTable, readKeys } from '../../../src/wire/keys/keys';

@@ -1,7 +1,7 @@
 import { type Offer } from '../../../src/domain/products/offer';
 import { type Document } from '../../../src/kernel/read-store';
 import { searchKeys } from '../../../src/services/products/keys';
-import { totalsKeys } from '../../../src/services/transactions/keys';
+import { totalsKeys } from '../../../src/services/transactions/api';
 import { oracleOf } from '../../support/oracle';
 import { ALL_FACETS, answerOf, type Asked, type KnownOffer } from '../../support/oracle-search';
 import { type Command } from '../clients';

@@ -14,7 +14,7 @@ import {
   shrinkSlice,
   SUBJECTS,
 } from './schema';
-import { checkAppend } from '../../check-append';
+import { checkAppend } from '../../validation';
 
 /** Texts of one event in `PackedAppend.texts`: id, type, data, meta. */
 export const TEXTS = 4;

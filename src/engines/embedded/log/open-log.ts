@@ -5,7 +5,7 @@ import { BroadcastChannel, MessageChannel, type MessagePort, Worker } from 'node
 import { setImmediate } from 'node:timers/promises';
 import { callsOver, type Remote } from '../../../runtime/calls';
 import { DamagedLog, EngineUnavailable, type EventLog, type ExpiringLog } from '../../../kernel/event-log';
-import { countedAppend } from '../../check-append';
+import { countedAppend } from '../../validation';
 import { AppendSender, GroupCommit, LogWriter, TEXTS } from './log-writer';
 import { LogReader } from './log-reader';
 import { type LogThread, type LogThreadData } from './log.thread';

@@ -7,7 +7,7 @@ import {
   MAX_COUNTED,
   UndeclaredField,
 } from '../../../kernel/read-store';
-import { checkId, Declaration, type DeclaredField, isOf } from '../../declaration';
+import { checkId, Declaration, type DeclaredField, isOf } from '../../validation';
 import { type Schema } from '../search/segment';
 import { type SqlValue } from './store-file';
 

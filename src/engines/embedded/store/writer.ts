@@ -5,7 +5,7 @@ import { type GenerationFile } from './generation-file';
 import { type IndexedDocument } from '../search/segment';
 import { type PartitionChange } from '../search/manifest';
 import { writeBytes } from '../search/bytes';
-import { type DeclaredField } from '../../declaration';
+import { type DeclaredField } from '../../validation';
 import { removalsOf, VERSION } from './search';
 import { column, type DocumentRow, type Layout, SLOT } from './layout';
 import { type SqlValue, type StoreFile } from './store-file';
