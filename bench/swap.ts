@@ -25,6 +25,8 @@ const RATE = { perSecond: 100, atOnce: 16 } as const;
 const ROLLBACKS = 10;
 /** Hundreds of searches before the rebuild: until engines and code are as fast as they get, and then those that are measured. */
 const BEFORE = { warm: 60, measured: 5 } as const;
+/** With fewer, nothing is measured that needs to be warm. */
+const WARM_COUNT = 100_000;
 const POST_MS = 500;
 /** Of a client that has no other search under way. */
 const POSTED_SEARCH = `/1.0/products;fid=${POSTED};pageSize=1?token=${PUBLISHER_TOKEN}`;
@@ -64,7 +66,8 @@ async function* measured(bench: Bench, name: string, readStore: string): AsyncGe
       const load = new Load(server);
       const running = load.run();
       try {
-        for (let at = 0; at < BEFORE.warm; at += 1) await load.answered();
+        const warm = Math.ceil((BEFORE.warm * Math.min(bench.count, WARM_COUNT)) / WARM_COUNT);
+        for (let at = 0; at < warm; at += 1) await load.answered();
         load.lags.length = 0;
         load.perSecond();
         for (let at = 0; at < BEFORE.measured; at += 1) await load.answered();

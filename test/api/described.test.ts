@@ -491,16 +491,17 @@ const textOf = (example: unknown): string =>
 describe('the examples of the description', () => {
   it('are there for each body, each answer and each required key, and match it (decisions X137)', async () => {
     const problems: unknown[] = [];
-    for (const operation of described.operations) {
+    const checks = described.operations.flatMap((operation) => {
       const { operationId, parameters } = operation;
       for (const { name, required, example } of parameters)
         if (required && example === undefined) problems.push([operationId, name]);
-      for (const { of, type, schema, example } of contentsOf(operation)) {
+      return contentsOf(operation).map(async ({ of, type, schema, example }) => {
         const found =
           example === undefined ? ['no example'] : await described.problemsIn(textOf(example), type, schema);
         if (found.length > 0) problems.push([operationId, of, type, ...found]);
-      }
-    }
+      });
+    });
+    await Promise.all(checks);
     expect(problems).toEqual([]);
     const posted = described.operation('postVoucher').requestBody?.content['application/json'];
     const wrong = JSON.stringify({ ...(posted?.example as object), programId: 'x' });

@@ -5,18 +5,28 @@ import { clientOf, type FoundProduct, outcome, product } from './posted';
 import { parse } from './xml-elements';
 
 describe('what has changed since (decisions P28, X51)', () => {
-  const { german } = FEEDS;
+  const feeds = Array.from({ length: 20 }, (_, at) => {
+    return { id: 30_001 + at, programIds: [101], name: `Feed ${at}`, language: 'de' };
+  });
+  const WITH_FEEDS = { ...NETWORK, feeds: [...NETWORK.feeds, ...feeds] };
 
   let now = Date.parse('2026-05-01T12:00:00Z');
   let app: TestApp;
+  /** Of the test. */
+  let feed = 30_000;
   const { post } = clientOf(() => app);
-  beforeEach(async () => {
-    app = await TestApp.start({ network: NETWORK, now: () => new Date(now) });
+  beforeAll(async () => {
+    app = await TestApp.start({ network: WITH_FEEDS, now: () => new Date(now) });
   });
-  afterEach(() => app.close());
+  beforeEach(async () => {
+    feed += 1;
+    now += 10 * BEHIND;
+    await app.import(WITH_FEEDS, { prune: true });
+  });
+  afterAll(() => app.close());
 
   const get = (keys = '', token: string = TOKENS.preisblick) =>
-    app.get(`/1.0/productsUnlimited;fid=${german}${keys}`, { token });
+    app.get(`/1.0/productsUnlimited;fid=${feed}${keys}`, { token });
 
   interface Changes {
     readonly productHeader: { readonly totalHits: number };
@@ -33,15 +43,15 @@ describe('what has changed since (decisions P28, X51)', () => {
 
   it('is the products that changed and exist, and the ids of removed ones', async () => {
     await post(
-      german,
+      feed,
       ['a', 'b', 'c', 'd'].map((id) => product(id)),
     );
     const first = await get();
     expect(first.json<Changes>().removed).toBeUndefined();
     expect(nextOf(first)).toMatch(/^\d{19}-[\da-f]{12}$/);
-    await post(german, [product('a'), product('b', { price: 3 }), product('e')]);
-    await app.delete(`/1.0/products;fid=${german};spId=c`, { token: TOKENS.nord });
-    await post(german, [product('d', { categories: [{ name: 'mapped to nothing' }] })]);
+    await post(feed, [product('a'), product('b', { price: 3 }), product('e')]);
+    await app.delete(`/1.0/products;fid=${feed};spId=c`, { token: TOKENS.nord });
+    await post(feed, [product('d', { categories: [{ name: 'mapped to nothing' }] })]);
     const second = await get(`;since=${nextOf(first)}`);
     expect(changesOf(second)).toEqual({ sent: ['b', 'e'], removed: ['c', 'd'] });
     expect(second.json<Changes>().productHeader.totalHits).toBe(3);
@@ -57,9 +67,9 @@ describe('what has changed since (decisions P28, X51)', () => {
   });
 
   it('can be requested by date', async () => {
-    await post(german, [product('a'), product('b')]);
+    await post(feed, [product('a'), product('b')]);
     now += 86_400_000;
-    await post(german, [product('b', { price: 3 })]);
+    await post(feed, [product('b', { price: 3 })]);
     for (const since of [new Date(now).toISOString(), String(now), new Date(now).toISOString().slice(0, 10)])
       expect(changesOf(await get(`;since=${since}`))).toEqual({ sent: ['b'], removed: [] });
     now += BEHIND;
@@ -70,25 +80,25 @@ describe('what has changed since (decisions P28, X51)', () => {
   });
 
   it('is everything after a change of joined data', async () => {
-    await post(german, [product('a'), product('b')]);
+    await post(feed, [product('a'), product('b')]);
     const next = nextOf(await get());
-    await app.delete(`/1.0/products;fid=${german};spId=b`, { token: TOKENS.nord });
-    await post(german, [product('hidden', { categories: [{ name: 'mapped to nothing' }] })]);
-    const programs = NETWORK.programs.map((one) =>
+    await app.delete(`/1.0/products;fid=${feed};spId=b`, { token: TOKENS.nord });
+    await post(feed, [product('hidden', { categories: [{ name: 'mapped to nothing' }] })]);
+    const programs = WITH_FEEDS.programs.map((one) =>
       'id' in one && one.id === 101 ? { ...one, logoUrl: 'https://nord.example/new.png' } : one,
     );
     now += 1000;
-    await app.import({ ...NETWORK, programs });
+    await app.import({ ...WITH_FEEDS, programs });
     const everything = { sent: ['a'], removed: ['b', 'hidden'] };
     expect(changesOf(await get(`;since=${next}`))).toEqual(everything);
     expect(changesOf(await get(`;since=${now}`)).sent).toEqual(['a']);
   });
 
   it('is everything after a change of the caller’s site (decisions P28)', async () => {
-    await post(german, [product('a'), product('b')]);
+    await post(feed, [product('a'), product('b')]);
     const token = TOKENS.preisblickAll;
     const next = nextOf(await get('', token));
-    await app.import({ ...NETWORK, connections: connectedBy(1102) }, { prune: true });
+    await app.import({ ...WITH_FEEDS, connections: connectedBy(1102) }, { prune: true });
     const answer = await get(`;since=${next}`, token);
     expect(changesOf(answer)).toEqual({ sent: ['a', 'b'], removed: [] });
     expect(answer.body).toContain('a(1102)p(101)');
@@ -97,19 +107,19 @@ describe('what has changed since (decisions P28, X51)', () => {
   it.each(['a site of the caller was removed', 'a token was issued'] as const)(
     'is everything by date after %s (decisions X51)',
     async (what) => {
-      const connected = { ...NETWORK, connections: connectedBy(1101, 1102) };
+      const connected = { ...WITH_FEEDS, connections: connectedBy(1101, 1102) };
       const isOther = (one: object) => !('siteId' in one && one.siteId === 1101);
       const token = { organisationId: 11, system: 'PRODUCTS', siteId: 1102, token: 'a'.repeat(40) };
       const changed = {
         'a site of the caller was removed': {
-          sites: NETWORK.sites.slice(1),
+          sites: WITH_FEEDS.sites.slice(1),
           connections: connected.connections.filter(isOther),
-          tokens: NETWORK.tokens.filter(isOther),
+          tokens: WITH_FEEDS.tokens.filter(isOther),
         },
-        'a token was issued': { tokens: [...NETWORK.tokens, token] },
+        'a token was issued': { tokens: [...WITH_FEEDS.tokens, token] },
       }[what];
       await app.import(connected, { prune: true });
-      await post(german, [product('a')]);
+      await post(feed, [product('a')]);
       now += 10 * BEHIND;
       const since = `;since=${now}`;
       expect(changesOf(await get(since, TOKENS.preisblickAll))).toEqual({ sent: [], removed: [] });
@@ -119,8 +129,8 @@ describe('what has changed since (decisions P28, X51)', () => {
   );
 
   it('is everything for a position of another log (decisions X51)', async () => {
-    await post(german, [product('a'), product('b')]);
-    await app.delete(`/1.0/products;fid=${german};spId=b`, { token: TOKENS.nord });
+    await post(feed, [product('a'), product('b')]);
+    await app.delete(`/1.0/products;fid=${feed};spId=b`, { token: TOKENS.nord });
     const [, facts = ''] = nextOf(await get()).split('-');
     const there = `${'9'.repeat(19)}-${facts}`;
     expect(changesOf(await get(`;since=${there}`))).toEqual({ sent: ['a'], removed: ['b'] });
@@ -128,54 +138,54 @@ describe('what has changed since (decisions P28, X51)', () => {
 
   it('is exact for any number of changes (decisions X51)', async () => {
     const ids = Array.from({ length: 1_500 }, (_, at) => `p${String(at).padStart(4, '0')}`);
-    await post(german, [product('untouched'), ...ids.map((id) => product(id))]);
+    await post(feed, [product('untouched'), ...ids.map((id) => product(id))]);
     await app.settled();
     const next = nextOf(await get());
     await post(
-      german,
+      feed,
       ids.map((id) => product(id, { price: 3 })),
     );
-    await post(german, [product('untouched'), product(ids[0]!)], { keys: ';mode=replace' });
+    await post(feed, [product('untouched'), product(ids[0]!)], { keys: ';mode=replace' });
     await app.settled();
     expect(changesOf(await get(`;since=${next}`))).toEqual({ sent: [ids[0]], removed: ids.slice(1) });
   });
 
   it('is the products of renamed categories, and everything after changes of more than 1,000 categories (decisions X51)', async () => {
-    await post(german, [product('renamed', { categories: [{ id: '21' }] }), product('untouched')]);
+    await post(feed, [product('renamed', { categories: [{ id: '21' }] }), product('untouched')]);
     const first = nextOf(await get());
     now += 2 * BEHIND;
     const added = Array.from({ length: 1_000 }, (_, at) => {
       return { id: String(5_000 + at), parentId: null, names: { en: `Added ${at}` } };
     });
-    const categories = NETWORK.categories.map((one) =>
+    const categories = WITH_FEEDS.categories.map((one) =>
       one.id === '21' ? { ...one, names: { en: 'Luminaires' } } : one,
     );
-    await app.import({ ...NETWORK, categories: [...categories, ...added.slice(1)] });
+    await app.import({ ...WITH_FEEDS, categories: [...categories, ...added.slice(1)] });
     await app.settled();
     expect(changesOf(await get(`;since=${first}`))).toEqual({ sent: ['renamed'], removed: [] });
     expect(changesOf(await get(`;since=${now}`)).sent).toEqual(['renamed']);
-    await app.import({ ...NETWORK, categories: [...categories, ...added] });
+    await app.import({ ...WITH_FEEDS, categories: [...categories, ...added] });
     await app.settled();
     expect(changesOf(await get(`;since=${first}`)).sent).toEqual(['renamed', 'untouched']);
   });
 
   it('is empty by date after a mapping that a copy of that date includes, until the next load (decisions P18, X51)', async () => {
-    await post(german, [product('mapped', { categories: [{ name: 'Gadgets' }] }), product('a')]);
+    await post(feed, [product('mapped', { categories: [{ name: 'Gadgets' }] }), product('a')]);
     now += 10 * BEHIND;
-    const mappings = [...NETWORK.mappings, { feedId: german, name: 'Gadgets', categoryId: '12' }];
-    await app.import({ ...NETWORK, mappings });
+    const mappings = [...WITH_FEEDS.mappings, { feedId: feed, name: 'Gadgets', categoryId: '12' }];
+    await app.import({ ...WITH_FEEDS, mappings });
     await app.settled();
     expect(changesOf(await get(`;since=${now}`))).toEqual({ sent: ['mapped'], removed: [] });
     now += 2 * BEHIND;
     expect(changesOf(await get(`;since=${now}`))).toEqual({ sent: [], removed: [] });
-    await post(german, [product('a', { price: 3 })]);
+    await post(feed, [product('a', { price: 3 })]);
     expect(changesOf(await get(`;since=${now}`)).sent).toContain('a');
   });
 
   it('has line breaks with pretty=true, and the same data', async () => {
-    await post(german, [product('a'), product('b')]);
+    await post(feed, [product('a'), product('b')]);
     const next = nextOf(await get());
-    await app.delete(`/1.0/products;fid=${german};spId=b`, { token: TOKENS.nord });
+    await app.delete(`/1.0/products;fid=${feed};spId=b`, { token: TOKENS.nord });
     const pretty = await get(`;since=${next};pretty=true`);
     expect(pretty.body).toContain('],\n  "removed": [\n    "b"\n  ]\n}');
     expect(pretty.json()).toEqual((await get(`;since=${next}`)).json());
@@ -185,7 +195,7 @@ describe('what has changed since (decisions P28, X51)', () => {
   });
 
   it('does not count as a download if empty (decisions P18)', async () => {
-    await post(german, [product('a')]);
+    await post(feed, [product('a')]);
     const next = nextOf(await get());
     now += 6 * 86_400_000;
     for (let time = 0; time < 8; time += 1) expect(outcome(await get(`;since=${next}`))).toBe('200');

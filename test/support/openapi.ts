@@ -49,6 +49,8 @@ export class OpenApiDocument {
   readonly operations: readonly DescribedOperation[];
   private readonly schemas: Json;
   private readonly responses: Readonly<Record<string, DescribedAnswer>>;
+  /** By schema. */
+  private readonly validators = new Map<string, z.ZodType>();
 
   private constructor(
     private readonly app: TestApp,
@@ -116,15 +118,18 @@ export class OpenApiDocument {
   /** Schema violations of a body with a content type. */
   async problemsIn(text: string, type: string, schema: Json): Promise<readonly string[]> {
     if (type.startsWith('application/json')) {
-      const { error } = this.shapeOf(schema).safeParse(JSON.parse(text));
+      const { error } = this.validatorFor(schema).safeParse(JSON.parse(text));
       return error === undefined ? [] : [error.message];
     }
     const [, file] = /\/1\.0\/schemas\/(\S+)$/.exec(String(schema.description)) ?? [];
     return file === undefined ? [] : faultsBySchema(this.app, file, [text]);
   }
 
-  private shapeOf(schema: Json): z.ZodType {
-    return validatorOf(schema, this.schemas);
+  private validatorFor(schema: Json): z.ZodType {
+    const key = JSON.stringify(schema);
+    const validator = this.validators.get(key) ?? validatorOf(schema, this.schemas);
+    this.validators.set(key, validator);
+    return validator;
   }
 }
 
@@ -150,10 +155,17 @@ export function answerIn<K extends Kind>({ name, kind }: Shape<K>, answer: unkno
 }
 
 function validatorOf(schema: Json, components: Json): z.ZodType {
-  const whole = JSON.stringify({ ...schema, $defs: components });
-  return z.fromJSONSchema(
-    JSON.parse(whole.replaceAll('#/components/schemas/', '#/$defs/')) as z.core.JSONSchema.JSONSchema,
-  );
+  const $defs: Record<string, Json> = {};
+  const local = (one: unknown): Json => {
+    const text = JSON.stringify(one);
+    for (const [, name = ''] of text.matchAll(/"#\/components\/schemas\/(\w+)"/g))
+      if (!(name in $defs)) {
+        $defs[name] = {};
+        $defs[name] = local(components[name]);
+      }
+    return JSON.parse(text.replaceAll('#/components/schemas/', '#/$defs/')) as Json;
+  };
+  return z.fromJSONSchema({ ...local(schema), $defs } as z.core.JSONSchema.JSONSchema);
 }
 
 /**
