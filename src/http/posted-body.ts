@@ -226,19 +226,16 @@ export class PostedBody {
     if (declared > maxBody) throw tooLarge();
     share.grow(costOf(declared), maxBody);
     askForBody(raw);
-    // Ending early must not destroy the connection: the answer is sent over it.
-    const iterator = raw.iterator({ destroyOnReturn: false }) as AsyncIterator<Buffer, undefined, undefined>;
-    const pace = new BodyPace();
+    const pending = isWhole(raw) ? undefined : new PendingBody(raw, stopping);
     let received = 0;
     try {
       for (;;) {
         if (stopping.aborted) throw notResponding();
-        const { value: chunk } = await inTime(iterator.next(), pace, stopping);
-        if (chunk === undefined) {
+        const chunk = pending === undefined ? (raw.read() as Buffer | null) : await pending.next();
+        if (chunk === null) {
           await this.repeatable?.begin();
           return;
         }
-        pace.received(chunk.length);
         this.repeatable?.received(chunk);
         received += chunk.length;
         if (received > maxBody) throw tooLarge();
@@ -246,12 +243,8 @@ export class PostedBody {
         yield chunk;
       }
     } finally {
-      pace.end();
-      // `watchConnections` discards the rest once nobody reads; there is none if the request has broken off.
-      iterator
-        .return?.()
-        .then(() => raw.resume())
-        .catch(() => undefined);
+      if (pending === undefined) raw.resume();
+      else pending.end();
     }
   }
 
@@ -271,6 +264,42 @@ export class PostedBody {
     const bytes = new GrowingBytes();
     for await (const chunk of this.upTo(limit).chunks()) bytes.add(chunk);
     return bytes.take();
+  }
+}
+
+/** Whether all of a body has arrived, as small ones mostly have: there is nobody to wait for. */
+function isWhole({ complete, destroyed }: IncomingMessage): boolean {
+  return complete && !destroyed;
+}
+
+/** A body that is still arriving. */
+class PendingBody {
+  // Ending early must not destroy the connection: the answer is sent over it.
+  private readonly iterator: AsyncIterator<Buffer, undefined, undefined>;
+  private readonly pace = new BodyPace();
+
+  constructor(
+    private readonly raw: IncomingMessage,
+    private readonly stopping: AbortSignal,
+  ) {
+    this.iterator = raw.iterator({ destroyOnReturn: false }) as typeof this.iterator;
+  }
+
+  /** Its next chunk; null at its end. */
+  async next(): Promise<Buffer | null> {
+    const { value: chunk } = await inTime(this.iterator.next(), this.pace, this.stopping);
+    if (chunk === undefined) return null;
+    this.pace.received(chunk.length);
+    return chunk;
+  }
+
+  end(): void {
+    this.pace.end();
+    // `watchConnections` discards the rest once nobody reads; there is none if the request has broken off.
+    this.iterator
+      .return?.()
+      .then(() => this.raw.resume())
+      .catch(() => undefined);
   }
 }
 

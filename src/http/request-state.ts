@@ -65,12 +65,18 @@ export function decorateRequests(
   for (const name of names) fastify.decorateRequest(name);
   // Nothing parses a body: handlers read it as a `PostedBody`.
   fastify.addContentTypeParser('*', ({ body }, _payload, done) => done(null, body));
+  const ofRoutes = new Map<string, Service | undefined>();
+  const ofRoute = (url: string): Service | undefined => {
+    if (!ofRoutes.has(url)) ofRoutes.set(url, serviceOf(services, url));
+    return ofRoutes.get(url);
+  };
   return (request, reply) => {
     const { headers } = request.raw;
     request.target = parseRequestTarget(request.originalUrl);
     request.contentType = headers['content-type'];
     delete headers['content-type'];
-    request.service = serviceOf(services, request.routeOptions.url ?? request.target.path);
+    const { url } = request.routeOptions;
+    request.service = url === undefined ? serviceOf(services, request.target.path) : ofRoute(url);
     request.bodyShare = new BodyShare(budgets, () => request.caller?.tokenHash ?? '');
     request.body = new PostedBody(request, reply, request.bodyShare, maxBody, stopping);
   };
@@ -85,7 +91,7 @@ export function admissionOf({ service, caller, view, target }: FastifyRequest) {
 
 /** What is wrong with the headers that determine how a request is read, if anything (`docs/decisions.md#x73`). */
 export function headerFault({ headers, rawHeaders, httpVersion }: IncomingMessage): Fault | undefined {
-  const hosts = rawHeaders.filter((name, at) => at % 2 === 0 && name.toLowerCase() === 'host').length;
+  const hosts = rawHeaders.filter((name, at) => at % 2 === 0 && isHost(name)).length;
   if (hosts > 1) return httpFaults.badRequest(`Host is given ${hosts} times: expected once`);
   if (hosts === 0 && httpVersion === '1.1')
     return httpFaults.badRequest('Host is missing: HTTP/1.1 requires one');
@@ -98,14 +104,19 @@ export function headerFault({ headers, rawHeaders, httpVersion }: IncomingMessag
   return undefined;
 }
 
+function isHost(name: string): boolean {
+  return name.length === 4 && name.toLowerCase() === 'host';
+}
+
 const BEARER = /^bearer(?: +(.*))?$/i;
 
 /** The tokens of a request, of `?token=` and `Authorization: Bearer`, each once (`docs/decisions.md#a13`). */
 export function sentTokens({
   target,
-  raw: { rawHeaders },
+  raw: { rawHeaders, headers: parsed },
 }: Pick<FastifyRequest, 'target' | 'raw'>): readonly string[] {
   const queried = target.query.filter(({ name }) => name === 'token').map(({ value }) => value ?? '');
+  if (parsed.authorization === undefined) return queried;
   // `headers` has only the first of several Authorization headers.
   const headers = rawHeaders.filter(
     (_, at) => at % 2 === 1 && rawHeaders[at - 1]?.toLowerCase() === 'authorization',

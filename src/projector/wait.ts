@@ -75,9 +75,9 @@ export class PositionWait {
   private async poll(): Promise<void> {
     this.isPolling = true;
     try {
-      for (let wait: number = POLL_MS.min; ;) {
+      for (let wait: number = POLL_MS.min, isFirst = true; ; isFirst = false) {
         this.hasNew = this.hasMoved = false;
-        await this.check([...this.waiters]);
+        if (!isFirst || !this.isToBeAnnounced()) await this.check([...this.waiters]);
         if (this.waiters.size === 0) break;
         if (!this.seen().hasMoved) await this.pause(wait);
         wait = this.seen().hasNew ? POLL_MS.min : Math.min(1.25 * wait, POLL_MS.max);
@@ -85,6 +85,12 @@ export class PositionWait {
     } finally {
       this.isPolling = false;
     }
+  }
+
+  /** Somebody announces where read models move to, and has not announced what is waited for: a look would be in vain. */
+  private isToBeAnnounced(): boolean {
+    const { last, waiters } = this;
+    return last !== undefined && [...waiters].every(({ position }) => position > last.to);
   }
 
   /** What has happened since the last look. */

@@ -4,7 +4,7 @@ import { AMOUNTS, factsIn, postedValue, type TransactionFacts } from './transact
 import { type DeniedReasonId, type StateId, stateIdOf, type StateName, STATES } from './states';
 import { forbiddenCharacter } from '../../wire/xml/write';
 import { type DateFormat, writeDate } from '../../wire/date';
-import { listedTransaction, type OutputTransaction } from './transaction-fields';
+import { type OutputTransaction } from './transaction-fields';
 import { legacyIdOf } from './transaction-id';
 
 /** A document of the read model: the last event, and the attributes that only some states have. */
@@ -90,52 +90,62 @@ export function storedPeriod({ autoApproveDate, autoDenyDate }: StoredTransactio
 const WITHOUT_VISIT: ReadonlySet<StateName> = new Set(['Pending_Approved', 'Deleted']);
 const WITH_PERIOD: ReadonlySet<StateName> = new Set(['Pending', 'Pending_Approved', 'Deleted']);
 
-/** A transaction as it is listed: its attributes, by its state (`docs/decisions.md#t6`). */
+/** A transaction as it is listed: its attributes in the order of the table, by its state (`docs/decisions.md#t6`). */
 export function toOutput(listed: ListedTransaction, dates: DateFormat): OutputTransaction {
-  const { transactionId, messageTypeId, transaction, changed, sequenceNumber, paymentId } = listed;
+  const { messageTypeId, transaction, changed, sequenceNumber, deniedReasonId } = listed;
   const { name } = STATES[messageTypeId];
-  const { reportInfo, visitorId, timeOfEvent, timeOfVisit, ...facts } = transaction;
+  const { reportInfo, timeOfVisit } = transaction;
+  const hasVisit = !WITHOUT_VISIT.has(name);
+  const { autoApproveDate, autoDenyDate, pendingStatusDateChanged } = WITH_PERIOD.has(name) ? listed : NONE;
+  const products = reportInfo === undefined ? NONE : productsIn(reportInfo);
   const date = (time: string | number) => writeDate(new Date(time).getTime(), dates);
-  return inTableOrder({
-    ...facts,
-    ...Object.fromEntries(AMOUNTS.map((amount) => [amount, postedValue(transaction, amount)])),
-    ...(WITH_PERIOD.has(name) ? periodAndRuling(listed, date) : {}),
-    ...(WITHOUT_VISIT.has(name) ? {} : { reportInfo, visitorId }),
-    ...(reportInfo === undefined ? {} : productsIn(reportInfo)),
-    paymentId: name === 'Paid' ? paymentId : undefined,
-    timeOfVisit: timeOfVisit && date(timeOfVisit),
-    transactionId: name === 'Tracked' ? undefined : transactionId,
-    legacyTransactionId: legacyIdOf(transaction),
-    timeOfEvent: date(timeOfEvent),
-    sequenceNumber: String(sequenceNumber),
-    messageTypeId,
-    stateName: name,
-    changed: date(changed),
-  });
-}
-
-const NAMES = Object.keys(listedTransaction.fields) as readonly (keyof OutputTransaction)[];
-
-type AttributeValues = { readonly [Name in keyof OutputTransaction]?: OutputTransaction[Name] | undefined };
-
-/** Those that have a value. */
-function inTableOrder(attributes: AttributeValues): OutputTransaction {
-  const present = NAMES.filter((name) => attributes[name] !== undefined);
-  return Object.fromEntries(present.map((name) => [name, attributes[name]])) as unknown as OutputTransaction;
-}
-
-function periodAndRuling(
-  listed: ListedTransaction,
-  date: (time: string) => string | number,
-): AttributeValues {
-  const { autoApproveDate, autoDenyDate, pendingStatusDateChanged, deniedReasonId } = listed;
-  return {
+  const amount = (one: (typeof AMOUNTS)[number]) => postedValue(transaction, one) as number | undefined;
+  const output: {
+    readonly [Name in keyof Required<OutputTransaction>]: OutputTransaction[Name] | undefined;
+  } = {
+    adId: transaction.adId,
+    advertiserId: transaction.advertiserId,
     autoApproveDate: autoApproveDate && date(autoApproveDate),
     autoDenyDate: autoDenyDate && date(autoDenyDate),
+    batchId: transaction.batchId,
+    currencyId: transaction.currencyId,
+    deniedReasonId: WITH_PERIOD.has(name) ? deniedReasonId : undefined,
+    epi: transaction.epi,
+    epi2: transaction.epi2,
+    eventId: transaction.eventId,
+    eventTypeId: transaction.eventTypeId,
+    locationId: transaction.locationId,
+    mediaCost: amount('mediaCost'),
+    messageTypeId,
+    orderNumber: transaction.orderNumber,
+    orderValue: amount('orderValue'),
+    paymentId: name === 'Paid' ? listed.paymentId : undefined,
     pendingStatusDateChanged: pendingStatusDateChanged && date(pendingStatusDateChanged),
-    deniedReasonId,
+    productId: transaction.productId,
+    productName: products.productName,
+    productNumber: products.productNumber,
+    productQuantity: products.productQuantity,
+    productValue: products.productValue,
+    programCountry: transaction.programCountry,
+    programId: transaction.programId,
+    publisherCommission: amount('publisherCommission'),
+    tdCommission: amount('tdCommission'),
+    reportInfo: hasVisit ? reportInfo : undefined,
+    sequenceNumber: String(sequenceNumber),
+    siteId: transaction.siteId,
+    siteName: transaction.siteName,
+    timeOfEvent: date(transaction.timeOfEvent),
+    timeOfVisit: timeOfVisit && date(timeOfVisit),
+    transactionId: name === 'Tracked' ? undefined : listed.transactionId,
+    legacyTransactionId: legacyIdOf(transaction),
+    visitorId: hasVisit ? transaction.visitorId : undefined,
+    stateName: name,
+    changed: date(changed),
   };
+  return output as OutputTransaction;
 }
+
+const NONE: { readonly [Name in keyof ListedTransaction | ProductAttribute]?: undefined } = {};
 
 /** Attributes taken from `reportInfo`, and the parameter of an item with each (`docs/decisions.md#t2`). */
 const PARAMETERS = {
@@ -147,6 +157,8 @@ const PARAMETERS = {
 
 type ProductAttribute = keyof typeof PARAMETERS;
 
+const ATTRIBUTES = Object.entries(PARAMETERS) as readonly (readonly [ProductAttribute, Parameter])[];
+
 const ITEM = /^f[1-4]=[^&|=]*(&f[1-4]=[^&|=]*)*$/;
 
 export function isReportInfo(text: string): boolean {
@@ -156,10 +168,11 @@ export function isReportInfo(text: string): boolean {
 /** A value for each item, separated by `|`; within values `|` and `%` stay encoded. Absent if no item has it. */
 function productsIn(reportInfo: string): Partial<Record<ProductAttribute, string>> {
   const items = reportInfo.split('|').map(parametersOf);
-  const attributes = Object.entries(PARAMETERS)
-    .filter(([, parameter]) => items.some((item) => item.has(parameter)))
-    .map(([name, parameter]) => [name, items.map((item) => escaped(item.get(parameter) ?? '')).join('|')]);
-  return Object.fromEntries(attributes) as Partial<Record<ProductAttribute, string>>;
+  const attributes: Partial<Record<ProductAttribute, string>> = {};
+  for (const [name, parameter] of ATTRIBUTES)
+    if (items.some((item) => item[parameter] !== undefined))
+      attributes[name] = items.map((item) => escaped(item[parameter] ?? '')).join('|');
+  return attributes;
 }
 
 /** Receivers split at `|`, so that the attributes of an item stay aligned. */
@@ -167,9 +180,13 @@ function escaped(value: string): string {
   return value.replaceAll('%', '%25').replaceAll('|', '%7C');
 }
 
-function parametersOf(item: string): ReadonlyMap<string, string> {
-  const pairs = item.split('&').map((pair) => [pair.slice(0, 2), decodeURIComponent(pair.slice(3))] as const);
-  return new Map(pairs);
+type Parameter = (typeof PARAMETERS)[ProductAttribute];
+
+function parametersOf(item: string): Readonly<Partial<Record<Parameter, string>>> {
+  const values: Partial<Record<Parameter, string>> = {};
+  for (const pair of item.split('&'))
+    values[pair.slice(0, 2) as Parameter] = decodeURIComponent(pair.slice(3));
+  return values;
 }
 
 /** Decodable, without characters that XML does not allow. */

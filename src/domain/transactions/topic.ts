@@ -1,6 +1,6 @@
 import { type ParsedEvent } from '../../kernel/decider';
 import { streamOf } from '../../kernel/event';
-import { without } from '../../kernel/without';
+import { defined, without } from '../../kernel/without';
 import { type Attributes, messageOf, type Occurrence, type SubscriptionTopic } from '../subscriptions/topic';
 import { listedTransaction } from './transaction-fields';
 import { EVENT_TYPES, STATES, type StateId, stateIdOf } from './states';
@@ -86,7 +86,7 @@ function transitionOccurrence(listed: ListedTransaction, sequence: number): Occu
 }
 
 function attributesOf(listed: ListedTransaction): Attributes {
-  return without(toOutput(listed, 'iso8601'), ...NOT_IN_MESSAGES);
+  return defined(without(toOutput(listed, 'iso8601'), ...NOT_IN_MESSAGES));
 }
 
 /** A transaction with a value for each attribute that its state has. */

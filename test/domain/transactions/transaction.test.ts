@@ -7,6 +7,8 @@ import {
   type TransactionEvent,
 } from '../../../src/domain/transactions/transaction';
 import { type Amendments } from '../../../src/domain/transactions/transaction-facts';
+import { toOutput } from '../../../src/domain/transactions/stored-transaction';
+import { listedTransaction } from '../../../src/domain/transactions/transaction-fields';
 import { golden } from '../../support/golden';
 import { AT, after, decide, FACTS, FINE, report, stateAfter, WAYS } from './cases';
 
@@ -69,6 +71,17 @@ describe('a transaction (Document 2, States and transitions)', () => {
       );
     },
   );
+});
+
+it('is listed with its attributes in the order of Document 2, Message attributes (decisions T6)', () => {
+  const listed = {
+    transactionId: 'x',
+    messageTypeId: 4,
+    transaction: FACTS,
+    changed: 0,
+    sequenceNumber: 1,
+  } as const;
+  expect(Object.keys(toOutput(listed, 'iso8601'))).toEqual(Object.keys(listedTransaction.fields));
 });
 
 describe('a report (decisions T2, T3)', () => {

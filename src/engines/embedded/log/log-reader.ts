@@ -24,6 +24,7 @@ interface StreamSlice {
 type EventRow = readonly [number, string, number, string, string, string, string];
 
 const EVENT = `e.position, a.stream, ${REVISION}, e.id, e.type, e.data, e.meta`;
+const HAS_STREAM = 'SELECT 1 FROM appends WHERE stream = ? LIMIT 1';
 const BOUNDARY = 'SELECT max(position) FROM appends WHERE position <= ?';
 
 /**
@@ -100,6 +101,8 @@ export class LogReader {
   /** The first `most` events of a stream from a revision, forwards or backwards. */
   ofStream(stream: string, from: number, backwards: boolean, most: number): StreamSlice {
     const { append, events, left, first, order, step } = backwards ? BACKWARDS : FORWARDS;
+    // Commands often ask for a stream that does not exist yet: one statement in place of a transaction.
+    if (!this.#has(stream)) return { events: [], isLast: true };
     return this.#inTransaction(({ prepared }, expired) => {
       const planned = prepared(
         `SELECT min(a.events, ${left}), a.bytes, ${first} FROM appends a
@@ -125,6 +128,10 @@ export class LogReader {
 
   close(): void {
     this.#connection.close();
+  }
+
+  #has(stream: string): boolean {
+    return this.#connection.use(({ prepared }) => prepared(HAS_STREAM).get(stream) !== undefined);
   }
 
   /**

@@ -175,18 +175,19 @@ function findRepeated(
 
 /** Returns the position of the last event. */
 function insert(session: DatabaseSession, texts: readonly string[]): number {
-  let at = 0;
   let position = 0;
-  while (at < texts.length) {
-    const rows = texts.length - at < ROWS_PER_INSERT * TEXTS ? 1 : ROWS_PER_INSERT;
+  for (let at = 0; at < texts.length;) {
+    const rows = Math.min(ROWS_PER_INSERT, (texts.length - at) / TEXTS);
     const end = at + rows * TEXTS;
-    position = Number(session.prepared(INSERT_EVENTS[rows]).run(...texts.slice(at, end)).lastInsertRowid);
+    const values = rows * TEXTS === texts.length ? texts : texts.slice(at, end);
+    position = Number(session.prepared(INSERT_EVENTS[rows] ?? '').run(...values).lastInsertRowid);
     at = end;
   }
   return position;
 }
 
-const INSERT_EVENTS = { 1: insertOf(1), [ROWS_PER_INSERT]: insertOf(ROWS_PER_INSERT) };
+/** By the number of rows. */
+const INSERT_EVENTS = Array.from({ length: ROWS_PER_INSERT + 1 }, (_, rows) => insertOf(rows));
 
 function insertOf(rows: number): string {
   return `INSERT INTO events (id, type, data, meta) VALUES ${Array<string>(rows).fill('(?, ?, ?, ?)').join()}`;

@@ -67,6 +67,8 @@ export class Manifest {
   /** `Root.changes` when the partitions were read last; -1 is never. */
   private seen = -1;
   private latest: { readonly bytes: Uint8Array; readonly root: Root } | undefined;
+  /** Whether `latest` is the root, since only the caller writes until its transaction ends. */
+  private isLatest: 'never' | 'once read' | 'yes' = 'never';
 
   /** `onGone`: called with the numbers of segments that are no longer part of the index. */
   constructor(
@@ -74,7 +76,24 @@ export class Manifest {
     private readonly onGone: (segment: number) => void,
   ) {}
 
+  /** Does some work in a write transaction: the root is read once. */
+  exclusively<Result>(work: () => Result): Result {
+    this.isLatest = 'once read';
+    try {
+      return work();
+    } finally {
+      this.isLatest = 'never';
+    }
+  }
+
   root(): Root {
+    if (this.isLatest === 'yes' && this.latest !== undefined) return this.latest.root;
+    const root = this.storedRoot();
+    if (this.isLatest === 'once read') this.isLatest = 'yes';
+    return root;
+  }
+
+  private storedRoot(): Root {
     const bytes = this.blobs.readIfPresent(ROOT, (found) => found);
     if (bytes === undefined) return EMPTY;
     if (this.latest !== undefined && Buffer.compare(bytes, this.latest.bytes) === 0) return this.latest.root;

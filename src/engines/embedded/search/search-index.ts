@@ -92,6 +92,11 @@ export class SearchIndex {
     this.sharing = new Sharing(schema, this.manifest, this.segments, this.most.shared);
   }
 
+  /** Does some work in a write transaction, in which nobody else writes: it reads less again. */
+  exclusively<Result>(work: () => Result): Result {
+    return this.manifest.exclusively(work);
+  }
+
   /** Applies changes, one per partition. To be called in a write transaction. */
   write(changes: readonly PartitionChange[]): void {
     const { segments } = this;

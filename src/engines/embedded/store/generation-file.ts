@@ -68,16 +68,36 @@ const STEP_MS = 20;
 /** Segments of a similar size before they are merged: while the generation is at rest, or is written to. */
 const MERGED = { resting: 8, written: 32 } as const;
 
+/** Groups of a field whose numbers are in memory: most fields have few. */
+const MOST_GROUPS = 100;
+
 /** Pages that are given back in a step. */
 const SHRUNK_PAGES = 128;
 /** One page in so many may be free. */
 const MOST_FREE = 32;
+
+/** Numbers of groups that are stored, by field and value: they never change. */
+class KnownGroups {
+  private readonly numbers = new Map<number, Map<string, number>>();
+
+  get(field: number, value: string): number | undefined {
+    return this.numbers.get(field)?.get(value);
+  }
+
+  /** NaN: it has none yet. */
+  note(field: number, value: string, number: number): void {
+    const known = this.numbers.get(field) ?? new Map<string, number>();
+    if (known.size >= MOST_GROUPS || Number.isNaN(number)) return;
+    this.numbers.set(field, known.set(value, number));
+  }
+}
 
 /** One generation: its file, its layout and its search index. */
 export class GenerationFile {
   readonly layout: Layout;
   readonly file: StoreFile;
   readonly index: SearchIndex;
+  readonly groups = new KnownGroups();
   /** Throws if the current query is to be stopped. */
   readonly check: () => void;
   private isFinished = false;
@@ -138,7 +158,7 @@ export class GenerationFile {
   /** Runs `work` in a write transaction. */
   writing<Result>(work: () => Result): Result {
     try {
-      return this.file.writing(work);
+      return this.file.writing(() => this.index.exclusively(work));
     } catch (error) {
       // What was read of the index in the transaction may never have been written.
       this.index.forget();

@@ -8,7 +8,7 @@ import { writeBytes } from '../search/bytes';
 import { type DeclaredField } from '../../validation';
 import { removalsOf, VERSION } from './search';
 import { column, type DocumentRow, type Layout, SLOT } from './layout';
-import { type SqlValue, type StoreFile } from './store-file';
+import { type SqlRow, type SqlValue, type StoreFile } from './store-file';
 
 /** A write that is validated and ready for the tables; without `put` a removal. Can be sent to another thread. */
 export interface PreparedWrite {
@@ -151,20 +151,25 @@ class Batch {
    * if no other document has that as its value.
    */
   private groupsOf({ index, name }: DeclaredField, at: number, indexed: readonly Indexed[]): Float64Array {
+    const { groups } = this.generation;
     const numbers = new Map<string, number>();
     const own: string[] = [];
     for (const { id, document } of indexed) {
       const value = document.values[at];
       if (value === id) own.push(value);
-      else if (value !== undefined) numbers.set(value, NaN);
+      else if (value !== undefined) numbers.set(value, groups.get(index, value) ?? NaN);
     }
     const find = (values: readonly string[]): void => {
       for (const [number, key] of this.file.all(GROUPS, index, JSON.stringify(values)))
         numbers.set(values[Number(key)] ?? '', Number(number));
     };
-    if (numbers.size > 0) {
-      find([...numbers.keys()]);
-      const missing = [...numbers.keys()].filter((value) => Number.isNaN(numbers.get(value)));
+    const unnumbered = (): readonly string[] =>
+      [...numbers.keys()].filter((value) => Number.isNaN(numbers.get(value)));
+    const unknown = unnumbered();
+    if (unknown.length > 0) {
+      find(unknown);
+      for (const value of unknown) groups.note(index, value, numbers.get(value) ?? NaN);
+      const missing = unnumbered();
       if (missing.length > 0) {
         const array = JSON.stringify(missing);
         this.file.run('INSERT INTO groups (field, value) SELECT ?, value FROM json_each(?)', index, array);
@@ -220,11 +225,16 @@ class Batch {
   private partition(value: number): Partition {
     let partition = this.partitions.get(value);
     if (partition === undefined) {
-      this.file.run(
-        'INSERT OR IGNORE INTO partitions SELECT ?, coalesce(max(slot) + 1, 0), 0 FROM partitions',
-        value,
-      );
-      const row = this.file.first('SELECT slot, last FROM partitions WHERE value = ?', value);
+      const stored = (): SqlRow | undefined =>
+        this.file.first('SELECT slot, last FROM partitions WHERE value = ?', value);
+      let row = stored();
+      if (row === undefined) {
+        this.file.run(
+          'INSERT INTO partitions SELECT ?, coalesce(max(slot) + 1, 0), 0 FROM partitions',
+          value,
+        );
+        row = stored();
+      }
       const [slot, last] = row as [number, number];
       partition = { slot, last };
       this.partitions.set(value, partition);
