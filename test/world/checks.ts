@@ -11,14 +11,17 @@ import { PROCESSES } from './checks/processes';
 import { OPERATORS } from './checks/operators';
 import { PRODUCTS } from './checks/products';
 import { READ_MODELS } from './checks/read-models';
+import { RECORDED } from './checks/recorded';
 import { TRANSACTIONS } from './checks/transactions';
+import { VOUCHERS } from './checks/vouchers';
 
 /** What the system promises, by what it is about: `docs/promises.md`. */
 export const PROMISES: Readonly<Record<string, readonly Check[]>> = {
   Commands: COMMANDS,
   Transactions: TRANSACTIONS,
   Claims: CLAIMS,
-  Products: [...PRODUCTS, ...CATEGORIES],
+  Vouchers: VOUCHERS,
+  Products: [...PRODUCTS, ...CATEGORIES, ...RECORDED],
   Queries: QUERIES,
   Operators: OPERATORS,
   Memory: MEMORY,

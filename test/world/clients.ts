@@ -1,5 +1,6 @@
 import { type ClaimBatchEvent, type ClaimEvent } from '../../src/domain/claims/claim';
 import { type FeedEvent } from '../../src/domain/products/feed';
+import { type FeedChangeEvent } from '../../src/domain/products/feed-changes';
 import { type FeedSourceEvent } from '../../src/domain/products/feed-source';
 import { type DeliveryRequest } from '../../src/domain/subscriptions/delivery-requests';
 import { type SubscriptionEvent } from '../../src/domain/subscriptions/subscription';
@@ -23,7 +24,7 @@ export type InLog = Pick<RecordedEvent, 'id' | 'stream' | 'revision' | 'position
 export type Happened = InLog &
   (
     | (ClaimBatchEvent | ClaimEvent | DeliveryRequest | SubscriptionEvent | TransactionEvent | VoucherEvent)
-    | (CategoryEvent | FeedEvent | FeedSourceEvent | MappingEvent)
+    | (CategoryEvent | FeedChangeEvent | FeedEvent | FeedSourceEvent | MappingEvent)
   );
 
 interface Asks<What, Event> {

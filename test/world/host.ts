@@ -13,7 +13,7 @@ import { AutomationRunner } from '../../src/processes/automation-runner';
 import { automationsOver } from '../../src/processes/automations';
 import { type Projection } from '../../src/projector/projection';
 import { Runner } from '../../src/projector/runner';
-import { PositionWait } from '../../src/projector/wait';
+import { type Moved, PositionWait } from '../../src/projector/wait';
 import { type SourceFetcher } from '../../src/services/products/source-fetcher';
 import { SourceBook } from '../../src/services/products/sources';
 import { type LeaseTable, MemoryLeases } from './memory-leases';
@@ -226,8 +226,8 @@ export class Host {
     this.follower = follower;
     this.parts.push(follower);
     const owner = process.name;
+    const wait = new PositionWait(clock, store, PROJECTIONS);
     if (roles.includes('api')) {
-      const wait = new PositionWait(clock, store, PROJECTIONS);
       const readModels = new WaitForReadModels(clock, (position, ms) => wait.until(position, ms));
       const visible = new VisibleWrites(log, readModels);
       const book = new SourceBook(clock, log, ending.signal, report);
@@ -247,7 +247,9 @@ export class Host {
     }
     if (roles.includes('projector')) {
       const options = { clock, owner, code: isNewer ? `${CODE} 2` : CODE, report };
-      const domain = new Runner(log, store, isNewer ? NEWER : PROJECTIONS, options);
+      // Threads of a process learn it by messages.
+      const moved = (moved: Moved): void => clock.soon(() => wait.moved(moved));
+      const domain = new Runner(log, store, isNewer ? NEWER : PROJECTIONS, { ...options, moved });
       const kept = { keepMs: KEEP_MS, delayMs: EXPIRY_DELAY_MS };
       for (const runner of [domain, await deliveryRunner(engines, options, kept)]) {
         this.parts.push(runner);
@@ -257,7 +259,11 @@ export class Host {
     }
     if (roles.includes('automation')) {
       const parts = { log, store, leases, follower };
-      const runner = new AutomationRunner(parts, automationsOver(clock, store), { clock, owner, report });
+      const runner = new AutomationRunner(parts, automationsOver(clock, store, 'https://t.example'), {
+        clock,
+        owner,
+        report,
+      });
       runner.start();
       this.parts.push(runner);
       this.stops.push(() => runner.stop());

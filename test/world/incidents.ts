@@ -41,6 +41,8 @@ const FOREIGN = [
   { category: 'transaction', type: 'TransactionDeleted' },
   { category: 'subscription', type: 'SubscriptionCreated' },
   { category: 'voucher', type: 'VoucherRevised' },
+  { category: 'voucher', type: 'VoucherHidden' },
+  { category: 'feedchanges', type: 'ProductPriceFell' },
 ] as const;
 const UNUSABLE: readonly object[] = [
   {},

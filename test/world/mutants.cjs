@@ -227,4 +227,28 @@ module.exports = [
     from: '    return source.isAsked || (',
     to: '    return (',
   },
+  {
+    name: 'changes of a feed from before anybody wanted to know them',
+    file: 'src/processes/record-changes.ts',
+    from: 'await firstAfter(log, stream, next, upTo, interest.since);',
+    to: 'next;',
+  },
+  {
+    name: 'changes of a feed that are recorded although another process has',
+    file: 'src/processes/record-changes.ts',
+    from: 'done.upTo >= ended.revision) return {};',
+    to: 'ended.revision < 0) return {};',
+  },
+  {
+    name: 'a product that is removed, of which is forgotten that it was out of stock',
+    file: 'src/domain/products/fingerprints.ts',
+    from: 'this.flags[product] = (this.flags[product] ?? 0) & ~LISTED;',
+    to: 'this.flags[product] = 0;',
+  },
+  {
+    name: 'a voucher that ends without having been shown, of which subscribers are notified',
+    file: 'src/domain/vouchers/voucher.ts',
+    from: "phase === 'shown' ? data : { ...data, unseen: true }",
+    to: 'data',
+  },
 ];

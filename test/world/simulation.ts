@@ -99,10 +99,11 @@ export class ProcessClock extends Clock {
         timer.cancel();
         reject(Object.assign(new Error('The operation was aborted'), { name: 'AbortError' }));
       };
-      const timer = this.timer(ms, () => {
+      const over = (): void => {
         signal?.removeEventListener('abort', abort);
         resolve();
-      });
+      };
+      const timer = ms === LOOK_MS ? this.simulation.look(this.process, over) : this.timer(ms, over);
       if (signal?.aborted === true) abort();
       else signal?.addEventListener('abort', abort, { once: true });
     });
@@ -179,6 +180,11 @@ function anyOf(signals: Iterable<AbortSignal>): AbortSignal {
 /** Adds to the story of a world; a text that is made for it alone is made if somebody listens. */
 export type Say = (text: string | (() => string)) => void;
 
+/** Between looks at whether something has happened (ms). */
+const LOOK_MS = 1_000;
+/** When nothing has happened for a while, they are later by so much, until something does (ms). */
+const IDLE = { afterMs: 5_000, lateMs: 9_000 } as const;
+
 const settled = globalThis.setImmediate;
 /** Steps between rounds of the event loop. */
 const ROUND = 16;
@@ -195,6 +201,10 @@ export class Simulation {
   count = 0;
   /** Why a real process would have ended. */
   crash: unknown;
+  /** All faults have ended: most looks would find nothing. */
+  isCalm = false;
+  private happenedAt = 0;
+  private readonly lateLooks: Happening[] = [];
   /** What comes next is last. */
   private readonly agenda: Happening[] = [];
   private readonly ties: Random;
@@ -209,12 +219,28 @@ export class Simulation {
 
   /** Without a process: it happens outside of all, in the network, in an engine. */
   after(ms: number, process: Process | undefined, run: () => void, isTimer = false): Timer {
-    this.numbers += 1;
-    const [at, number] = [this.now + Math.max(0, ms), this.numbers];
-    const one = { at, tie: this.ties.next(), number, process, isTimer, run, isCancelled: false };
-    this.insert(one);
-    const timer = { cancel: () => void (one.isCancelled = true), unref: () => timer };
-    return timer;
+    return timerOf(this.plan(ms, process, run, isTimer));
+  }
+
+  /** A timer between two looks at whether something has happened. */
+  look(process: Process, run: () => void): Timer {
+    if (!this.isIdle) return this.after(LOOK_MS, process, run, true);
+    const look = this.plan(LOOK_MS + IDLE.lateMs, process, run, true);
+    this.lateLooks.push(look);
+    return timerOf(look);
+  }
+
+  get isIdle(): boolean {
+    return this.isCalm && this.now - this.happenedAt > IDLE.afterMs;
+  }
+
+  /** Call it when something has happened that others look for. Returns the present. */
+  happened(): number {
+    this.happenedAt = this.now;
+    const late = this.lateLooks.splice(0);
+    for (const one of late) one.at = Math.max(this.now, one.at - IDLE.lateMs);
+    if (late.length > 0) this.agenda.sort(lastFirst);
+    return this.now;
   }
 
   /** Resolves in the process once the time has passed, without one in the network; never if it is killed. */
@@ -292,6 +318,14 @@ export class Simulation {
       throw brokenBy(BOUNDED, `${Math.round(bytes / 2 ** 20)} MiB of memory are used`);
   }
 
+  private plan(ms: number, process: Process | undefined, run: () => void, isTimer: boolean): Happening {
+    this.numbers += 1;
+    const [at, number] = [this.now + Math.max(0, ms), this.numbers];
+    const one = { at, tie: this.ties.next(), number, process, isTimer, run, isCancelled: false };
+    this.insert(one);
+    return one;
+  }
+
   private insert(one: Happening): void {
     let [low, high] = [0, this.agenda.length];
     while (low < high) {
@@ -301,6 +335,11 @@ export class Simulation {
     }
     this.agenda.splice(low, 0, one);
   }
+}
+
+function timerOf(one: Happening): Timer {
+  const timer = { cancel: () => void (one.isCancelled = true), unref: () => timer };
+  return timer;
 }
 
 function lastFirst(a: Happening, b: Happening): number {

@@ -11,6 +11,7 @@ import {
   CHANGES,
   createSubscription,
   enableReceiver,
+  FIRST,
   redeliverAll,
   redeliver,
   replaceSubscription,
@@ -52,8 +53,6 @@ const COMMANDS: readonly Command[] = [
   operate,
   decideParked,
 ];
-/** What comes first, since nothing is sent before. */
-const FIRST = 2;
 /** By how much a seed changes the weights of what clients do. */
 const FACTORS = [0, 0.3, 1, 1, 3];
 const SEARCHES = 5;
@@ -85,7 +84,8 @@ export class Workload {
     number: number,
   ): { readonly command: Command; readonly what: object } {
     for (;;) {
-      const command = number < FIRST ? createSubscription : random.heavier(this.commands).command;
+      // What comes first, since nothing is sent before.
+      const command = number < FIRST.length ? createSubscription : random.heavier(this.commands).command;
       const what = command.draw(random, clients, number);
       if (what !== undefined) return { command, what };
     }

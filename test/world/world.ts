@@ -7,7 +7,7 @@ import { NOTIFIER_MEMBERS } from '../../src/runtime/lease-holder';
 import { censusOf } from './census';
 import { type Left, leftOf } from './checks';
 import { Broken, brokenBy } from './checks/broken';
-import { disabledIn, ownedReceiver, receivedBy } from './checks/messages';
+import { disabledIn, enabling, receivedBy } from './checks/messages';
 import { PAUSED } from './checks/operators';
 import { COPIES, LIVES, RESTS } from './checks/processes';
 import { Clients } from './clients';
@@ -22,7 +22,6 @@ import { type Received, Receivers } from './receivers';
 import { EPOCH, Process, ProcessClock, type Say, Simulation, takeOver } from './simulation';
 import { askEverything } from './workloads';
 import { Shops } from './workloads/sources';
-import { enableReceiver } from './workloads/subscriptions';
 import { networkFile } from './workloads/network-file';
 
 /** A step of the plan that a seed makes (`plan.ts`). */
@@ -114,11 +113,11 @@ export class World {
     this.shops = new Shops(simulation, seed, this.clients);
     this.shape = shapeOf(this.random);
     this.network.storeMs = this.random.chance(0.1) ? 200 : 0;
-    const now = (): number => simulation.now;
-    const nothing = new MemoryEvents(now);
+    const appended = (): number => simulation.happened();
+    const nothing = new MemoryEvents(appended);
     const { log = nothing, deliveries = nothing } = restored ?? {};
-    this.disks = { log: log.copy(now), deliveries: deliveries.copy(now), leases: new LeaseTable() };
-    const refreshedBy = this.random.chance(0.4) ? now : undefined;
+    this.disks = { log: log.copy(appended), deliveries: deliveries.copy(appended), leases: new LeaseTable() };
+    const refreshedBy = this.random.chance(0.4) ? (): number => simulation.now : undefined;
     const isFlushed = !this.plan.some(({ name }) => name === 'power fails');
     this.stores = [...new Set(this.shape.hosts.map(({ store }) => store))].map(
       () => new MemoryCollections(isFlushed ? Infinity : 16, refreshedBy),
@@ -245,6 +244,7 @@ export class World {
     this.hosts.push(host);
     this.simulation.after(late, process, () => {
       this.say(`${host.name} starts (store ${shape.store}): ${shape.roles.join(', ')}`);
+      this.simulation.happened();
       host.start().catch((error: unknown) => {
         this.simulation.crash ??= error;
       });
@@ -349,7 +349,7 @@ export class World {
     this.network.weather = CALM;
     this.network.heal();
     this.receivers.cheerUp();
-    this.shops.isCalm = true;
+    this.shops.isCalm = this.simulation.isCalm = true;
     for (const { process } of [...this.hosts, ...this.stopping]) process.thaw();
     await this.untilSo('all have started', () => (this.postponed > 0 ? resting('one has not') : undefined));
     await this.resume();
@@ -438,7 +438,7 @@ export class World {
     for (let left = why(); left !== undefined; left = why()) {
       if (this.simulation.now >= deadline)
         throw brokenBy(left.of, `${what} does not become true: ${left.what}`);
-      await this.runUntil(this.simulation.now + 250);
+      await this.runUntil(this.simulation.now + (this.simulation.isIdle ? 1_000 : 250));
     }
   }
 
@@ -456,7 +456,8 @@ export class World {
     // Who owns a receiver that is in order again enables it.
     const held = disabledIn(this).find(({ until }) => until === Infinity);
     if (held !== undefined && this.up.some((host) => host.has('api'))) {
-      this.clients.ask(enableReceiver, ownedReceiver(this, held), this.random);
+      const { command, what } = enabling(this, held);
+      this.clients.ask(command, what, this.random);
       return resting(`${held.receiver} is disabled`);
     }
     const { log, deliveries } = this.disks;

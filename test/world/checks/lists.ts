@@ -1,7 +1,7 @@
 import { type Position, START } from '../../../src/kernel/event';
 import { groupedBy } from '../../support/oracle';
 import { type Command, type Happened, type Sent, textOf } from '../clients';
-import { FEEDS, PROGRAMS } from '../workloads/network-file';
+import { type Feed, FEEDS, PROGRAMS, PUBLISHER } from '../workloads/network-file';
 import { askList, follow, type Follow, type Followed } from '../workloads/lists';
 import { type Compared, searchProducts, totalTransactions } from '../workloads/searches';
 import { POSTED_ID } from '../workloads/categories';
@@ -11,7 +11,7 @@ import { disabledIn, expectedOf } from './messages';
 import { type Check, deliveriesOf, historyOf, type Observed, once, streamOf, subjectOf } from './check';
 
 /** What lists show of something after an event; undefined: it is not listed. */
-type Row = { readonly shows: string; readonly parties: readonly number[] } | undefined;
+export type Row = { readonly shows: string; readonly parties: readonly number[] } | undefined;
 
 interface Version {
   readonly position: Position;
@@ -22,8 +22,6 @@ interface Version {
 
 /** By what is listed: its versions, the oldest first. */
 type Histories = Map<string, Version[]>;
-
-const PUBLISHER = 11;
 
 /** Document 2, States and transitions; an amendment leaves the state as it is. */
 const STATES: readonly string[] = [
@@ -75,7 +73,7 @@ function listedBy(
 }
 
 interface Listed {
-  readonly feed: (typeof FEEDS)[number];
+  readonly feed: Feed;
   readonly price: number;
   readonly brand: string;
 }
@@ -92,7 +90,7 @@ function productRow(name: string, product: Listed | undefined, categories: Categ
 }
 
 /** All that lists may have shown, by their names, from the events alone. */
-const historiesOf = once((world): ReadonlyMap<string, Histories> => {
+export const historiesOf = once((world): ReadonlyMap<string, Histories> => {
   const all = new Map<string, Histories>();
   const add = (event: Omit<Version, 'row'>, list: string, id: string, after: (before: Row) => Row): void => {
     const histories = all.get(list) ?? new Map<string, Version[]>();
@@ -166,7 +164,14 @@ function withSubscriptions(
     for (const state of ['due', 'retrying']) may.delete(state);
 }
 
-/** What a party may have been shown, as of some position from one to what there was at a time. */
+/** As of some position from one to what there was at a time. */
+export function rowsWithin(versions: readonly Version[], from: Position, until: number): readonly Row[] {
+  const at = versions.findLast(({ position }) => position <= from);
+  const later = versions.filter(({ position, time }) => position > from && time <= until);
+  return [at, ...later].map((version) => version?.row);
+}
+
+/** What a party may have been shown then. */
 function possible(
   versions: readonly Version[],
   party: number,
@@ -175,9 +180,7 @@ function possible(
 ): Set<string | undefined> {
   const shownIn = (row: Row): string | undefined =>
     row?.parties.includes(party) === true ? row.shows : undefined;
-  const at = versions.findLast(({ position }) => position <= from);
-  const later = versions.filter(({ position, time }) => position > from && time <= until);
-  return new Set([at, ...later].map((version) => shownIn(version?.row)));
+  return new Set(rowsWithin(versions, from, until).map(shownIn));
 }
 
 const lists: Check = {

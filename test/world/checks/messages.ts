@@ -2,10 +2,18 @@ import { type SubscriptionContent } from '../../../src/domain/subscriptions/subs
 import { messageId, receiverId } from '../../delivery/matching/matching-model';
 import { EPOCH } from '../simulation';
 import { type Happened, type Sent, textOf } from '../clients';
-import { CALLERS, PROGRAMS } from '../workloads/network-file';
-import { backfill, redeliverAll, type SubscribedTopic } from '../workloads/subscriptions';
+import { CALLERS, FEEDS, PROGRAMS, PUBLISHER } from '../workloads/network-file';
+import {
+  backfill,
+  enabled,
+  enableReceiver,
+  redeliverAll,
+  replaceSubscription,
+  type SubscribedTopic,
+} from '../workloads/subscriptions';
 import { require } from './broken';
 import { type Check, deliveriesOf, historyOf, type Observed, streamOf, subjectOf } from './check';
+import { Vouchers } from './vouchers';
 
 /** A message that is due because of the log alone. */
 export interface Expected {
@@ -26,28 +34,52 @@ export interface Expected {
   pending: number | undefined;
 }
 
-/** Since when the system has disabled a receiver, and until when (ms of the world). */
+/** Since when the system, or its owner, has disabled a receiver, and until when (ms of the world). */
 interface Disabled {
   readonly subscription: string;
   readonly receiver: string;
+  readonly isByOwner: boolean;
   readonly from: number;
   until: number;
 }
 
-/** What has become of a transaction or voucher: subscriptions may select it. */
-interface Transition {
-  readonly topic: string;
-  readonly id: string;
+/** What has become of a transaction, voucher, product or feed: subscriptions may select it. */
+interface Change {
+  readonly topic: SubscribedTopic;
   readonly subject: string;
-  readonly sequence: number;
   readonly state: number;
-  readonly parties: ReadonlySet<number>;
+  readonly parties: readonly number[];
+  /** What filters select by, beside the state (N20). */
+  readonly facts?: {
+    readonly feedId: number;
+    /** The price before, and now. */
+    readonly fall?: readonly [before: number, now: number];
+    readonly categories?: readonly string[];
+    readonly brand?: string;
+  };
+}
+
+interface Transition extends Change {
+  readonly id: string;
+  readonly sequence: number;
   /** By the clock of whoever has appended it, and of the world (ms of the world). */
   readonly at: number;
   readonly time: number;
 }
 
-/** Message types by events (Document 2), and changes of vouchers (N18), all of which are shown here. */
+function isSelected({ filter }: SubscriptionContent, { state, facts }: Change): boolean {
+  const { feedIds, minFallPercent = 0, tdCategoryIds, keywords } = filter;
+  const { feedId = 0, fall: [before, now] = [1, 0], categories = [], brand = '' } = facts ?? {};
+  return (
+    filter.stateIds.includes(state) &&
+    feedIds?.includes(feedId) !== false &&
+    (before - now) * 100 >= before * minFallPercent &&
+    tdCategoryIds?.some((id) => categories.includes(String(id))) !== false &&
+    keywords?.includes(brand) !== false
+  );
+}
+
+/** Message types by events (Document 2). */
 const STATE: Readonly<Record<string, number>> = {
   TransactionTracked: 1,
   TransactionInvalidated: 2,
@@ -58,17 +90,13 @@ const STATE: Readonly<Record<string, number>> = {
   TransactionPausedDeleted: 7,
   TransactionDeleted: 8,
   TransactionPaid: 9,
-  VoucherPublished: 1,
-  VoucherRevised: 2,
-  VoucherWithdrawn: 3,
 };
-
-const [, , PUBLISHER] = CALLERS;
 
 function receiversOf(subscription: string, content: SubscriptionContent | undefined) {
   return (content?.receivers ?? []).map((one) => ({
     receiver: one.id ?? receiverId(subscription, one.receiverUrl),
     url: one.receiverUrl.split('?')[0] ?? '',
+    isDisabled: content?.disabled === true || one.disabled === true,
   }));
 }
 
@@ -82,8 +110,7 @@ class Model {
     string,
     { readonly topic: SubscribedTopic; readonly organisation: number; readonly content: SubscriptionContent }
   >();
-  /** Who sees a voucher, by its stream. */
-  private readonly audiences = new Map<string, ReadonlySet<number>>();
+  private readonly vouchers = new Vouchers();
 
   /** Up to now. */
   advance(world: Observed): void {
@@ -100,15 +127,18 @@ class Model {
           ...{ topic: data.topic as SubscribedTopic, organisation: data.organisationId },
           content: data.subscription,
         });
-        return;
+        return this.disable(id, time);
       case 'SubscriptionReplaced':
         this.active.set(id, { ...this.active.get(id)!, content: data.subscription });
-        return this.changed(event);
+        this.changed(event);
+        return this.disable(id, time);
       case 'SubscriptionDeleted':
         this.active.delete(id);
         return this.changed(event);
       case 'ReceiverDisabled':
-        this.disabled.push({ subscription: id, receiver: data.receiver, from: time, until: Infinity });
+        this.disabled.push({
+          ...{ subscription: id, receiver: data.receiver, isByOwner: false, from: time, until: Infinity },
+        });
         return;
       case 'ReceiverEnabled':
       case 'BackfillsCancelled':
@@ -116,13 +146,17 @@ class Model {
         return this.changed(event);
       case 'TestRequested': {
         const one = this.receiver(id, data.receiver);
-        if (one !== undefined) this.add(event.id, id, one, { subject: `test-${event.id}`, sequence: 1 });
+        if (one?.isDisabled === false)
+          this.add(event.id, id, one, { subject: `test-${event.id}`, sequence: 1 });
         return;
       }
       case 'MessageRequested': {
         if (!this.active.has(id)) return;
         const { receiver, subject, sequence } = data;
-        const cause = this.transitions.find((of) => of.subject === subject && of.sequence === sequence);
+        const { topic } = this.active.get(id)!;
+        const cause = this.transitions.find(
+          (of) => of.topic === topic && of.subject === subject && of.sequence === sequence,
+        );
         const one = this.receiver(id, receiver);
         const to = one ?? { receiver, url: '' };
         const message = this.add(cause?.id ?? '', id, to, { subject, sequence }, true);
@@ -136,31 +170,43 @@ class Model {
         return;
       }
       default:
-        this.entered(event, STATE[type]);
+        this.entered(event, this.changeIn(event));
     }
   }
 
-  private entered(event: Happened, state: number | undefined): void {
-    if (state === undefined) return;
-    const { id, stream, revision, time, data } = event;
-    const topic = 'transaction' in data ? 'transactions' : 'vouchers';
-    const about = { subject: subjectOf({ stream }), sequence: revision + 1 };
-    const parties = this.partiesOf(event);
-    this.transitions.push({ topic, id, ...about, state, parties, at: Date.parse(data.at) - EPOCH, time });
-    for (const party of parties)
-      for (const [subscription, { topic: wanted, organisation, content }] of this.active)
-        if (wanted === topic && organisation === party && content.filter.stateIds.includes(state))
-          for (const one of receiversOf(subscription, content)) this.add(id, subscription, one, about);
+  private entered({ id, revision, time, data }: Happened, change: Change | undefined): void {
+    if (change === undefined) return;
+    const sequence = revision + 1;
+    this.transitions.push({ ...change, id, sequence, at: Date.parse(data.at) - EPOCH, time });
+    for (const [subscription, { topic, organisation, content }] of this.active)
+      if (topic === change.topic && change.parties.includes(organisation) && isSelected(content, change))
+        for (const one of receiversOf(subscription, content))
+          if (!one.isDisabled) this.add(id, subscription, one, { subject: change.subject, sequence });
   }
 
-  private partiesOf({ type, stream, data }: Happened): ReadonlySet<number> {
-    if ('transaction' in data)
-      return new Set([data.transaction.advertiserId, data.transaction.publisherId ?? 0]);
-    if (type === 'VoucherPublished') {
-      const program = PROGRAMS.find(({ programId }) => programId === data.programId);
-      this.audiences.set(stream, new Set([program?.organisationId ?? 0, PUBLISHER.organisationId]));
+  private changeIn(event: Happened): Change | undefined {
+    const { type, data, stream } = event;
+    const id = subjectOf(event);
+    if ('transaction' in data) {
+      const [state, { advertiserId, publisherId = 0 }] = [STATE[type], data.transaction];
+      const parties = [advertiserId, publisherId];
+      return state === undefined ? undefined : { topic: 'transactions', subject: id, state, parties };
     }
-    return this.audiences.get(stream) ?? new Set();
+    const turned = this.vouchers.take(event);
+    if (turned !== undefined) {
+      const owner = PROGRAMS.find(({ programId }) => programId === turned.programId)?.organisationId ?? 0;
+      const [was, is] = [turned.before === 'shown', turned.after === 'shown'];
+      const state = was ? (is ? 2 : 3) : 1;
+      return was || is ? { topic: 'vouchers', subject: id, state, parties: [owner, PUBLISHER] } : undefined;
+    }
+    const feed = FEEDS.find((one) => stream === `feedchanges-${one.id}`);
+    return feed && changeOfFeed(event, feed.id, feed.organisationId);
+  }
+
+  /** What its owner has disabled. */
+  private disable(subscription: string, from: number): void {
+    for (const { receiver, isDisabled } of receiversOf(subscription, this.active.get(subscription)?.content))
+      if (isDisabled) this.disabled.push({ subscription, receiver, isByOwner: true, from, until: Infinity });
   }
 
   /** A subscription has changed, or what was requested for it. */
@@ -170,7 +216,10 @@ class Model {
     const receiver = 'receiver' in data ? data.receiver : undefined;
     if (!type.endsWith('Cancelled'))
       for (const one of this.disabled)
-        if (one.subscription === id && one.receiver === (receiver ?? one.receiver))
+        if (
+          one.subscription === id &&
+          (receiver === undefined || (one.receiver === receiver && !one.isByOwner))
+        )
           one.until = Math.min(one.until, time);
     const left = new Set(receiversOf(id, this.active.get(id)?.content).map((one) => one.receiver));
     for (const one of this.all.values()) {
@@ -201,6 +250,25 @@ class Model {
   }
 }
 
+/** Publishers see what is mapped (P13). */
+function changeOfFeed({ type, data }: Happened, feedId: number, owner: number): Change | undefined {
+  const topic = 'products';
+  if (type === 'FeedChangesRecorded')
+    return (
+      data.load && { topic, subject: `${feedId}`, state: 3, parties: [owner, PUBLISHER], facts: { feedId } }
+    );
+  if (type !== 'ProductPriceFell' && type !== 'ProductBackInStock') return undefined;
+  const { sourceProductId, categoryIds: categories, brand = '', price } = data;
+  const facts = { feedId, categories, brand };
+  const about = {
+    ...({ topic, subject: `${feedId}-${sourceProductId}` } as const),
+    parties: categories.length === 0 ? [owner] : [owner, PUBLISHER],
+  };
+  return 'fellFrom' in data
+    ? { ...about, state: 1, facts: { ...facts, fall: [data.fellFrom, price] } }
+    : { ...about, state: 2, facts };
+}
+
 const models = new WeakMap<Observed, Model>();
 
 function modelOf(world: Observed): Model {
@@ -214,16 +282,22 @@ export function expectedOf(world: Observed): ReadonlyMap<string, Expected> {
   return modelOf(world).all;
 }
 
-/** Receivers that the system has disabled at some time. */
+/** Receivers that were disabled at some time. */
 export function disabledIn(world: Observed): readonly Disabled[] {
   return modelOf(world).disabled;
 }
 
-/** A receiver as its owner names it. */
-export function ownedReceiver(world: Observed, { subscription: id, receiver }: Disabled) {
-  const { organisation, topic = 'transactions' } = modelOf(world).active.get(id) ?? {};
+/** What the owner of a receiver that is disabled asks for, so that it is not. */
+export function enabling(
+  world: Observed,
+  { subscription: id, receiver, isByOwner }: Disabled,
+): Pick<Sent, 'command' | 'what'> {
+  const { organisation, topic, content } = modelOf(world).active.get(id)!;
   const caller = CALLERS.find(({ organisationId }) => organisationId === organisation)!;
-  return { topic, id, receiver, caller };
+  const which = { topic, id, caller };
+  return isByOwner
+    ? { command: replaceSubscription, what: enabled(which, content) }
+    : { command: enableReceiver, what: { ...which, receiver } };
 }
 
 /** Messages that receivers have got so far. */
@@ -328,22 +402,25 @@ const past: Check = {
       const [min, max] = [one.what.posted.minTime, one.what.posted.maxTime].map(
         (at) => Date.parse(at) - EPOCH,
       );
-      for (const { topic, id, parties, state, at, time } of transitions) {
-        const isOwn = topic === one.what.topic && parties.has(one.what.caller.organisationId);
-        if (isOwn && time < one.sentAt && at >= min! && at <= max!)
-          for (const { receiver } of receiversOf(one.what.id, content))
-            require(content?.filter.stateIds.includes(state) !== true ||
-              all.has(messageId(id, receiver)), () =>
+      for (const change of transitions) {
+        const { topic, id, parties, at, time } = change;
+        const isOwn = topic === one.what.topic && parties.includes(one.what.caller.organisationId);
+        if (isOwn && time < one.sentAt && at >= min! && at <= max! && content && isSelected(content, change))
+          for (const { receiver, isDisabled } of receiversOf(one.what.id, content))
+            require(isDisabled || all.has(messageId(id, receiver)), () =>
               `${textOf(one)} has made no message of ${id} to ${receiver}`);
       }
     }
   },
 };
 
+const bySystemIn = (world: Observed): readonly Disabled[] =>
+  disabledIn(world).filter(({ isByOwner }) => !isByOwner);
+
 const disabled: Check = {
   promise: 'A receiver that answers 410 is disabled, and the system disables no other (N8).',
   left: (world) => {
-    const known = new Set(disabledIn(world).map(({ receiver }) => receiver));
+    const known = new Set(bySystemIn(world).map(({ receiver }) => receiver));
     const expected = expectedOf(world);
     for (const { type, data } of deliveriesOf(world))
       if (type === 'MessageAttempted' && data.status === 410 && !known.has(data.receiver))
@@ -352,7 +429,7 @@ const disabled: Check = {
   },
   verify: (world) => {
     const expected = expectedOf(world);
-    for (const { receiver, from } of disabledIn(world)) {
+    for (const { receiver, from } of bySystemIn(world)) {
       // Times in the log are rounded.
       const isGone = world.receivers.all.some(
         ({ id, end, ended = Infinity }) =>

@@ -4,7 +4,7 @@ import { changeMappings } from '../../../src/network/categories/change-mappings'
 import { directoryAt } from '../../../src/network/directory';
 import { type Command } from '../clients';
 import { type ApiParts } from '../host';
-import { FEEDS } from './network-file';
+import { type Feed, FEEDS } from './network-file';
 
 /** A brand is also the name of a category, which feeds map to those of the platform. */
 export const BRANDS = ['X', 'Y', 'Z'] as const;
@@ -59,7 +59,7 @@ export const importCategories: Command<Tree> = {
 
 /** Where a feed's category is mapped to; undefined: nowhere. */
 interface Mapping {
-  readonly feed: (typeof FEEDS)[number];
+  readonly feed: Feed;
   readonly name: string;
   readonly categoryId: string | undefined;
 }

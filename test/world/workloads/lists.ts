@@ -21,7 +21,7 @@ import { type KeyTable, readKeys } from '../../../src/wire/keys/keys';
 import { parseRequestTarget } from '../../../src/wire/keys/request-target';
 import { type Clients, type Command } from '../clients';
 import { type ApiParts, type Disks } from '../host';
-import { CALLERS, FEEDS } from './network-file';
+import { type Asker, CALLERS, type Feed, FEEDS, feedsOf } from './network-file';
 import { SUBSCRIBED_TOPICS, type SubscribedTopic, subscriptionParts } from './subscriptions';
 
 const SETTINGS = {
@@ -53,7 +53,6 @@ export const queries = (parts: ApiParts) => {
 };
 type Queries = ReturnType<typeof queries>;
 
-export type Asker = (typeof CALLERS)[number];
 /** What a list shows, by what it is about. */
 export type Shown = readonly (readonly [id: string, shows: string])[];
 
@@ -108,7 +107,7 @@ const claimsOf: ReadPart = ({ claims }, caller, keys) =>
     String(statusId),
   ]);
 const productsOf: ReadPart = ({ products }, caller, keys) => {
-  const found = products.search(keysOf(searchKeys, `fid=${feedsOf(caller)}${keys && `;${keys}`}`), caller);
+  const found = products.search(keysOf(searchKeys, `fid=${idsOf(caller)}${keys && `;${keys}`}`), caller);
   return partOf(
     found.then(({ products: items, ...others }) => ({ ...others, items })),
     showProduct,
@@ -187,11 +186,11 @@ const LISTS = {
   }),
 } satisfies Readonly<Record<string, ReadList>>;
 
-export function feedsOf({ kind, organisationId }: Asker): string {
-  return FEEDS.filter((feed) => kind === 'publisher' || feed.organisationId === organisationId)
+/** The feeds that an asker sees, as a key. */
+export const idsOf = (asker: Asker): string =>
+  feedsOf(asker)
     .map(({ id }) => id)
     .join();
-}
 
 export const callerOf = (asker: Asker) => ({ ...asker, system: 'PRODUCTS', tokenHash: '' }) as const;
 
@@ -263,7 +262,7 @@ const FOLLOWED_LISTS = {
 /** A copy is brought up to date: `after` is the number of the answer that it stands at, of the same command. */
 export interface Follow {
   /** A list, or the feed that is downloaded. */
-  readonly of: keyof typeof FOLLOWED_LISTS | (typeof FEEDS)[number]['id'];
+  readonly of: keyof typeof FOLLOWED_LISTS | Feed['id'];
   readonly caller: Asker;
   readonly after: number | undefined;
   /** The last `X-Next-Since`. */
@@ -298,9 +297,7 @@ const FOLLOWED: readonly Follow['of'][] = [
   ...FEEDS.map(({ id }) => id),
 ];
 const followersOf = (of: Follow['of']): readonly Asker[] =>
-  typeof of === 'number'
-    ? CALLERS.filter((one) => feedsOf(one).split(',').includes(String(of)))
-    : askersOf(of);
+  typeof of === 'number' ? CALLERS.filter((one) => feedsOf(one).some(({ id }) => id === of)) : askersOf(of);
 
 /** The last answer to a caller, from which it continues; the beginning if there is none. */
 function copyOf(of: Follow['of'], caller: Asker, clients: Clients): Follow {

@@ -67,6 +67,8 @@ export const FEEDS = [
   { id: 20, programId: 201, organisationId: 2 },
 ] as const;
 
+export type Feed = (typeof FEEDS)[number];
+
 /** Those that accept claims and have vouchers. */
 export const GERMAN = [PROGRAMS[0], PROGRAMS[2]] as const;
 
@@ -75,3 +77,12 @@ export const CALLERS = [
   { organisationId: 2, kind: 'advertiser' },
   { organisationId: 11, kind: 'publisher' },
 ] as const;
+
+export type Asker = (typeof CALLERS)[number];
+
+/** It sees all vouchers that are shown, and products that are mapped. */
+export const PUBLISHER = CALLERS[2].organisationId;
+
+/** The feeds that a party sees. */
+export const feedsOf = ({ kind, organisationId }: Asker): readonly Feed[] =>
+  FEEDS.filter((feed) => kind === 'publisher' || feed.organisationId === organisationId);

@@ -10,7 +10,7 @@ import { type Clients, type Command } from '../clients';
 import { type ApiParts } from '../host';
 import { type Random } from '../random';
 import { BRANDS, POSTED_ID, POSTED_NAME } from './categories';
-import { FEEDS } from './network-file';
+import { type Feed, FEEDS } from './network-file';
 
 /** What loads of a process have in common, by its parts. */
 const made = new WeakMap<ApiParts, { readonly loader: Loader }>();
@@ -62,10 +62,15 @@ const commands = (parts: ApiParts) => {
   return { load, products: new ProductCommands(loader, refusals, follower, readModels), restore };
 };
 
-export type Feed = (typeof FEEDS)[number];
 type Mode = Extract<Step, { readonly kind: 'post' }>['mode'];
 
 export const IDS = ['a', 'b', 'c', 'd', 'e', 'f'] as const;
+
+/** What products of a brand say of their stock; those of others say nothing. */
+export const STOCK: Readonly<Record<string, number>> = { X: 0, Y: 3 };
+
+/** No other post has it; as likely higher as lower than that of another one (hundredths). */
+const priceOf = (number: number, at: number): number => 10 * ((number * 619) % 1_009) + at + 1;
 
 /** As it is posted: without a brand it lacks its name. */
 function productOf({ id, price, brand }: Posted) {
@@ -77,6 +82,7 @@ function productOf({ id, price, brand }: Posted) {
     productUrl: `https://shop.example/${id}`,
     productImage: { url: 'https://img.example/1.jpg' },
     price,
+    ...(STOCK[brand ?? ''] === undefined ? {} : { inStock: STOCK[brand ?? ''] }),
     categories: [
       {
         name: brand ?? 'none',
@@ -105,8 +111,7 @@ export function drawnProducts(random: Random, clients: Clients, number: number):
   return Array.from({ length: random.below(6) }, (_, at): Posted => {
     if (before.length > 0 && random.chance(0.3)) return random.pick(before);
     const brand = random.chance(0.1) ? undefined : random.pick(BRANDS);
-    // No other post has this price.
-    return { id: random.pick(IDS), price: number + (at + 1) / 100, brand };
+    return { id: random.pick(IDS), price: priceOf(number, at) / 100, brand };
   });
 }
 

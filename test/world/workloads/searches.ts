@@ -8,8 +8,8 @@ import { type Command } from '../clients';
 import { type MemoryStore } from '../memory-store';
 import { type Random } from '../random';
 import { BRANDS } from './categories';
-import { type Asker, callerOf, feedsOf, keysOf, queries } from './lists';
-import { CALLERS, FEEDS, PROGRAMS } from './network-file';
+import { callerOf, idsOf, keysOf, queries } from './lists';
+import { type Asker, CALLERS, FEEDS, feedsOf, PROGRAMS } from './network-file';
 import { IDS } from './products';
 
 /** An answer, and that of a reference model that looks at every document which the query has looked at. */
@@ -58,7 +58,7 @@ export const searchProducts: Command<Wanted, Compared> = {
     const { signal } = new AbortController();
     const feeds = FEEDS.map(({ id }) => ({ id, currency: 'EUR', language: 'de' }));
     const categories = [...rendering.follower.directory.categories.all()];
-    const text = Object.entries({ fid: feedsOf(caller), ...keys }).map(
+    const text = Object.entries({ fid: idsOf(caller), ...keys }).map(
       ([key, value]) => `${key}=${encodeURIComponent(String(value)).replaceAll('%2C', ',')}`,
     );
     const asked = keysOf(searchKeys, text.join(';'));
@@ -75,7 +75,7 @@ export const searchProducts: Command<Wanted, Compared> = {
     const isTorn = reads.some(
       (rows) => rows.length !== last.length || rows.some((one, at) => one !== last[at]),
     );
-    const wanted = { fid: feedsOf(caller).split(',').map(Number), ...keys };
+    const wanted = { fid: feedsOf(caller).map(({ id }) => id), ...keys };
     const known = last.map(offerOf);
     const expected = textOf(answerOf(wanted, caller.kind, known, { feeds, categories, mappings: [] }));
     return { found, expected: isTorn ? found : expected };

@@ -8,8 +8,11 @@ import { type Clients, type Command } from '../clients';
 import { type ApiParts } from '../host';
 import { Random } from '../random';
 import { type Process, type Simulation } from '../simulation';
-import { FEEDS } from './network-file';
-import { bodyOf, drawnProducts, type Feed, loadFeed, noting, shared } from './products';
+import { type Feed, FEEDS } from './network-file';
+import { bodyOf, drawnProducts, loadFeed, noting, shared } from './products';
+
+/** More than a plan has. */
+const STEPS = 200;
 
 /** The servers of shops, from which the system fetches feeds by itself. They answer, fail, hang, or change a file. */
 export class Shops {
@@ -48,7 +51,7 @@ export class Shops {
       }
       if (fate === 'changes' || !this.files.has(url)) {
         this.changes += 1;
-        this.files.set(url, drawnProducts(this.random, this.clients, 1_000 + this.changes));
+        this.files.set(url, drawnProducts(this.random, this.clients, STEPS + this.changes));
       }
       const file = this.files.get(url) ?? [];
       const now = JSON.stringify(file);

@@ -13,7 +13,8 @@ import { type Clients, type Command } from '../clients';
 import { type ApiParts, KEEP_MS } from '../host';
 import { type Random } from '../random';
 import { EPOCH } from '../simulation';
-import { CALLERS } from './network-file';
+import { BRANDS } from './categories';
+import { type Asker, CALLERS, feedsOf } from './network-file';
 
 export const subscriptionParts = ({ engines }: ApiParts): SubscriptionParts => ({
   deliveries: engines.deliveries,
@@ -38,10 +39,18 @@ const commands = (all: ApiParts) => {
   };
 };
 
-type Caller = (typeof CALLERS)[number];
-
 /** What a subscriber asks for. */
-type Content = ReturnType<typeof contentOf>;
+// eslint-disable-next-line @typescript-eslint/consistent-type-definitions -- it is posted as a record
+type Content = {
+  readonly filter: object;
+  readonly receivers: readonly {
+    readonly httpMethod: string;
+    readonly receiverUrl: string;
+    readonly disabled?: true;
+  }[];
+  readonly strictOrder?: true;
+  readonly disabled?: true;
+};
 
 interface Written {
   readonly subscriptionId: string;
@@ -52,14 +61,20 @@ interface Written {
 interface Which {
   readonly topic: SubscribedTopic;
   readonly id: string;
-  readonly caller: Caller;
+  readonly caller: Asker;
 }
 
 /** What subscriptions are about here; claims and transactions have all in common. */
-export const SUBSCRIBED_TOPICS = ['transactions', 'vouchers'] as const;
+export const SUBSCRIBED_TOPICS = ['transactions', 'vouchers', 'products'] as const;
 export type SubscribedTopic = (typeof SUBSCRIBED_TOPICS)[number];
 
-const MOST: SubscribedTopic = 'transactions';
+/** Who subscribes first, and to what, so that there is something to be told about. */
+export const FIRST = [
+  { caller: CALLERS[0], topic: 'transactions' },
+  { caller: CALLERS[1], topic: 'transactions' },
+  { caller: undefined, topic: 'products' },
+  { caller: undefined, topic: 'vouchers' },
+] as const satisfies readonly { readonly caller: Asker | undefined; readonly topic: SubscribedTopic }[];
 
 const whichOf = ({ topic, id, caller }: Which) => ({ topic: TOPICS[topic], id, caller });
 
@@ -73,19 +88,40 @@ export const URLS = ['https://a.example/', 'https://b.example/', 'https://c.exam
 const SELECTED = {
   transactions: { states: [1, 2, 3, 4, 5, 6, 8], placeholder: '${orderNumber}' },
   vouchers: { states: [1, 2, 3], placeholder: '${voucherId}' },
+  products: { states: [1, 2, 3], placeholder: '${productId}' },
 } as const;
 
-function contentOf(random: Random, topic: SubscribedTopic) {
+/** Each list now and then. */
+function productFilter(random: Random, caller: Asker): object {
+  const all = {
+    feedIds: [random.pick(feedsOf(caller)).id],
+    minFallPercent: random.pick([1, 25, 60]),
+    tdCategoryIds: [random.pick([1, 2])],
+    keywords: [random.pick(BRANDS)],
+  };
+  return Object.fromEntries(Object.entries(all).filter(() => random.chance(0.2)));
+}
+
+/** Its owner may have disabled it, or a receiver. */
+const disabled = (random: Random, probability: number): { readonly disabled?: true } =>
+  random.chance(probability) ? { disabled: true } : {};
+
+function contentOf(random: Random, { topic, caller }: Omit<Which, 'id'>): Content {
   const { states: all, placeholder } = SELECTED[topic];
   const states = all.filter(() => random.chance(0.8));
   const urls = URLS.filter(() => random.chance(0.5));
   return {
-    filter: { [TOPICS[topic].states.field]: states.length === 0 ? [all.at(-1)] : states },
+    filter: {
+      [TOPICS[topic].states.field]: states.length === 0 ? [all.at(-1)] : states,
+      ...(topic === 'products' ? productFilter(random, caller) : {}),
+    },
     receivers: (urls.length === 0 ? [URLS[0]] : urls).map((url) => ({
       httpMethod: 'GET',
       receiverUrl: `${url}?o=${placeholder}`,
+      ...disabled(random, 0.08),
     })),
     ...(random.chance(0.3) ? { strictOrder: true } : {}),
+    ...disabled(random, 0.04),
   };
 }
 
@@ -108,10 +144,8 @@ export const createSubscription: Command<Omit<Which, 'id'> & { readonly posted: 
   hasKeys: true,
   weight: 2,
   draw: (random, _, number) => {
-    // The first ones are about what happens most.
-    const [caller, topic] = [CALLERS[number], random.pick(SUBSCRIBED_TOPICS)];
-    const which = caller === undefined ? { caller: random.pick(CALLERS), topic } : { caller, topic: MOST };
-    return { ...which, posted: contentOf(random, which.topic) };
+    const { caller = random.pick(CALLERS), topic = random.pick(SUBSCRIBED_TOPICS) } = FIRST[number] ?? {};
+    return { caller, topic, posted: contentOf(random, { caller, topic }) };
   },
   run: (api, { topic, caller, posted }, request) =>
     api.of(commands).ofSubscription.create(TOPICS[topic], posted, caller, request),
@@ -129,7 +163,7 @@ export const replaceSubscription: Command<Which & { readonly posted: Content }, 
   weight: 3,
   draw: (random, clients) => {
     const which = known(random, clients);
-    return which && { ...which, posted: contentOf(random, which.topic) };
+    return which && { ...which, posted: contentOf(random, which) };
   },
   run: (api, { posted, ...which }) => api.of(commands).ofSubscription.replace(whichOf(which), posted),
   asksFor: {
@@ -140,6 +174,19 @@ export const replaceSubscription: Command<Which & { readonly posted: Content }, 
   happensIn: ({ id }) => [`subscription-${id}`],
   isNew: () => false,
 };
+
+/** What its owner puts, so that nothing of a subscription is disabled. */
+export function enabled(
+  which: Which,
+  { filter, receivers }: SubscriptionContent,
+): Which & { readonly posted: Content } {
+  const { stateIds, ...lists } = filter;
+  const posted = {
+    filter: { [TOPICS[which.topic].states.field]: stateIds, ...lists },
+    receivers: receivers.map(({ httpMethod, receiverUrl }) => ({ httpMethod, receiverUrl })),
+  };
+  return { ...which, posted };
+}
 
 type Change = 'rotateSecret' | 'delete' | 'cancelRedeliveries' | 'cancelBackfills';
 

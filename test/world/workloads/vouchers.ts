@@ -2,6 +2,7 @@ import { VoucherWriter } from '../../../src/domain/vouchers/voucher';
 import { VoucherCommands } from '../../../src/services/vouchers/commands';
 import { type Command } from '../clients';
 import { type ApiParts } from '../host';
+import { type Random } from '../random';
 import { EPOCH } from '../simulation';
 import { GERMAN } from './network-file';
 
@@ -14,6 +15,22 @@ interface Voucher {
   /** No other post has it. */
   readonly title: string;
   readonly sourceId?: string;
+  /** Its time begins and ends; without them it is shown all the time (epoch ms). */
+  readonly publishStartDate?: number;
+  readonly endDate: number;
+}
+
+const DAY = 86_400_000;
+/** While all goes wrong, or when nobody runs. */
+const soonOrLater = (random: Random): number =>
+  EPOCH + (random.chance(0.7) ? random.below(90_000) : (0.8 + 0.1 * random.next()) * DAY);
+
+/** When it is shown; its end may be before. */
+function timesOf(random: Random): Pick<Voucher, 'publishStartDate' | 'endDate'> {
+  return {
+    ...(random.chance(0.3) ? { publishStartDate: Math.floor(soonOrLater(random)) } : {}),
+    endDate: Math.floor(random.chance(0.3) ? soonOrLater(random) : EPOCH + 90 * DAY),
+  };
 }
 
 export const postVoucher: Command<Voucher, { readonly id: number }> = {
@@ -24,11 +41,11 @@ export const postVoucher: Command<Voucher, { readonly id: number }> = {
     ...GERMAN[clients.few(random, GERMAN.length)]!,
     title: `Voucher ${number}`,
     ...(random.chance(0.8) ? { sourceId: `s${clients.few(random, 8)}` } : {}),
+    ...timesOf(random),
   }),
   run: async (api, { organisationId, ...voucher }, request) => {
     const texts = { voucherTypeId: 4, shortDescription: 's', description: 'd' };
-    const dates = { startDate: EPOCH, endDate: EPOCH + 90 * 86_400_000 };
-    const posted = { ...voucher, ...texts, ...dates };
+    const posted = { ...voucher, ...texts, startDate: EPOCH - DAY };
     return await api.of(commands).post(posted, organisationId, { requestId: request?.id });
   },
   asksFor: {
