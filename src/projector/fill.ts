@@ -62,8 +62,9 @@ export async function fillGenerations(
         const incoming = events.map((event) => new IncomingEvent(event));
         for (const projector of projectors)
           if (projector.checkpoint < position) await projector.apply(incoming, directory, position);
-        // Also of those that the batch does not concern: whoever is killed continues from the lowest checkpoint.
-        await flushAll(projectors);
+        // Also of those that the batch does not concern: whoever is killed continues from the lowest checkpoint. Written
+        // while the next one is folded.
+        for (const projector of projectors) await projector.record();
         await onBatch(events.length, position);
       }
       if (whole.position === until) break;

@@ -114,11 +114,15 @@ export class GenerationProjector {
   }
 
   async flush(): Promise<void> {
-    if (this.recorded < this.position) {
-      await this.writer.writeCheckpoint(this.position);
-      this.recorded = this.position;
-    }
+    await this.record();
     await this.written();
+  }
+
+  /** Starts to store the checkpoint, unless what has been applied is written with it. */
+  async record(): Promise<void> {
+    if (this.recorded >= this.position) return;
+    await this.writer.writeCheckpoint(this.position);
+    this.recorded = this.position;
   }
 
   /** Waits until what has been applied is written; `flush` stores the checkpoint too if that was nothing. */

@@ -82,6 +82,21 @@ describe('a rebuild', () => {
     expect([...new Set(reported.map(({ phase }) => phase))]).toEqual(['project', 'index', 'compare', 'swap']);
   });
 
+  test('folds the next events while a batch is written', async () => {
+    await world.emit(...Array.from({ length: 10 }, (_, at) => listed(`s${at}`, at + 1)));
+    await world.settled();
+    const writing = pauseCall(world.store, 'write', 1, ({ collection }) => collection === 'products');
+    let folded = 0;
+    const fold: Projection['fold'] = (document, event) => {
+      folded += 1;
+      if (folded > 5) writing.release();
+      return products.fold(document as never, event as never);
+    };
+    const [rebuilt] = await rebuildAgain([changed({ fold })], { batchSize: 5 });
+    expect(rebuilt).toMatchObject({ documents: 13, comparison: { differing: 0 } });
+    expect(folded).toBe(13);
+  });
+
   test('refuses a generation that differs from the live one, and names the differences', async () => {
     const refusal = rebuildAgain([changed({ describe: withDoubledPrices })]);
     await expect(refusal).rejects.toThrow(RebuildRefused);
