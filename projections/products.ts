@@ -138,9 +138,20 @@ export function toOffer({ id, version, body }: Found): Offer {
   return { id, position: version, ...(JSON.parse(body) as StoredOffer) };
 }
 
+/** Most feeds have far fewer sets of categories, and of names of custom fields. */
+const CACHED = 10_000;
+const digests = new Map<string, string>();
+
 /** Short, since every product has it, and long enough to avoid collisions within a feed. */
 function digest(value: unknown): string {
-  return hash('sha256', JSON.stringify(value), 'base64url').slice(0, 16);
+  const text = JSON.stringify(value);
+  let found = digests.get(text);
+  if (found === undefined) {
+    found = hash('sha256', text, 'base64url').slice(0, 16);
+    if (digests.size >= CACHED) digests.clear();
+    digests.set(text, found);
+  }
+  return found;
 }
 
 function fieldsOf(

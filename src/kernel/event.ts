@@ -55,15 +55,18 @@ export function streamOf(category: string, id: string | number): string {
   return `${category}-${id}`;
 }
 
+const UTF8 = new TextEncoder();
+/** Reused, since it is computed for each event of a product. */
+let hashed = new Uint8Array(256);
+
 /** UUID v5: the same for the same name in the same namespace, for ever. The namespace has 16 bytes. */
 export function namedUuid(namespace: Uint8Array, name: string): string {
-  const hex = hash('sha1', Buffer.concat([namespace, Buffer.from(name)]), 'hex');
+  const start = namespace.length;
+  // A UTF-16 unit takes three bytes at most.
+  if (start + 3 * name.length > hashed.length) hashed = new Uint8Array(2 * (start + 3 * name.length));
+  hashed.set(namespace);
+  const { written } = UTF8.encodeInto(name, hashed.subarray(start));
+  const hex = hash('sha1', hashed.subarray(0, start + written), 'hex');
   const variant = ((parseInt(hex.charAt(16), 16) & 0x3) | 0x8).toString(16);
-  const groups = [
-    hex.slice(0, 8),
-    hex.slice(8, 12),
-    `5${hex.slice(13, 16)}`,
-    `${variant}${hex.slice(17, 20)}`,
-  ];
-  return `${groups.join('-')}-${hex.slice(20, 32)}`;
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-5${hex.slice(13, 16)}-${variant}${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
 }
