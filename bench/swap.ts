@@ -150,7 +150,9 @@ async function watched({ store }: Engines, rebuild: () => Promise<void>): Promis
   const looking = (async () => {
     while (!ending.signal.aborted) {
       const note = (await readNotes(store, 'rebuild', [name])).get(name);
-      if (note !== undefined) seen.set(note.at, { at: Date.parse(note.at), end: Date.parse(note.end) });
+      // Until an end is expected, that is now.
+      if (note !== undefined)
+        seen.set(note.at, { at: Date.parse(note.at), end: Date.parse(note.end ?? note.at) });
       await pause(LOOK_MS);
     }
   })();

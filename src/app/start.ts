@@ -294,7 +294,8 @@ const PHASES = {
 function textOf({ phase, events, total, secondsLeft }: RebuildProgress): string {
   if (phase !== 'project') return `${BUILDING}: ${PHASES[phase]}`;
   const percent = total === 0 ? 0 : Math.floor((100 * events) / total);
-  return `${BUILDING}: ${percent} % of the log, about ${Math.ceil(secondsLeft)} s left`;
+  const left = secondsLeft === undefined ? '' : `, about ${Math.ceil(secondsLeft)} s left`;
+  return `${BUILDING}: ${percent} % of the log${left}`;
 }
 
 /** How long the rest of a body is discarded, so that a client that sends all of it first gets the answer (ms). */

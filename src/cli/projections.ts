@@ -312,7 +312,8 @@ function remarksOn({ reason, rebuild: built, failure, generations }: ReadModelSt
     const { isComparison, generation, phase, readModels, events, total, end, isRunning } = built;
     const pass = readModels === 1 ? '' : ` of ${readModels} read models in one pass`;
     const what = `${isComparison ? 'comparison' : 'rebuild'}${pass}`;
-    const until = isRunning ? `expected to end at ${end}` : 'interrupted: the same command continues it';
+    const expected = end === undefined ? 'its end is not known yet' : `expected to end at ${end}`;
+    const until = isRunning ? expected : 'interrupted: the same command continues it';
     remarks.push(`${what}: generation ${generation}, ${phase}, ${events} of ${total} events, ${until}`);
   }
   if (failure !== undefined)

@@ -442,7 +442,8 @@ async function barOn(output: Output): Promise<ProgressDisplay> {
     show(progress) {
       const { phase, events, total, share, rate, secondsLeft } = progress;
       const [what, step] = describedWork(progress);
-      const shown = { phase: what, rate: Math.round(rate), left: Math.ceil(secondsLeft) };
+      const left = secondsLeft === undefined ? '?' : Math.ceil(secondsLeft);
+      const shown = { phase: what, rate: Math.round(rate), left };
       if (step !== undefined) bar.update(step.share, { ...shown, done: step.text, unit: '' });
       else
         bar.update(share, { ...shown, done: total === 0 ? 'no' : `${events}/${total}`, unit: unitOf(phase) });
@@ -467,7 +468,8 @@ function linesOn(output: Output, now: () => number): ProgressDisplay {
           ? `${Math.round(share * 100)} %, no ${unitOf(phase)} yet`
           : `${events} of ${total} ${unitOf(phase)}`;
       const shown = step === undefined ? `${done}, ${Math.round(rate)}/s` : step.text;
-      output.write(`${what}: ${shown}, ${Math.ceil(secondsLeft)} s left\n`);
+      const left = secondsLeft === undefined ? 'time left not known yet' : `${Math.ceil(secondsLeft)} s left`;
+      output.write(`${what}: ${shown}, ${left}\n`);
     },
     end: () => undefined,
   };

@@ -190,8 +190,8 @@ export abstract class ReadStore {
    */
   abstract checkpoint(target: Target): Promise<Position>;
   /**
-   * Makes all writes so far visible to queries. With `upTo`, a position that `checkpoint` has returned, only those up to it need be: that
-   * takes no time where none was made since the last refresh.
+   * Makes all writes so far visible to queries. With `upTo` only those up to it need be: a position that `checkpoint` has returned, or up
+   * to which all documents are written, and the checkpoint of the last one. That takes no time where none was written since the last refresh.
    */
   abstract refresh(target: Target, upTo?: Position): Promise<void>;
 

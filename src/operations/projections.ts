@@ -216,7 +216,10 @@ function shownRebuild(
   isComparison: boolean,
   isRunning: boolean,
 ): RebuildState {
-  return { generation, isComparison, phase, readModels, events, total, rate, end, at, isRunning };
+  return {
+    ...{ generation, isComparison, phase, readModels, events, total, rate, at, isRunning },
+    ...defined({ end }),
+  };
 }
 
 interface Judged {

@@ -142,9 +142,11 @@ async function differingIds(
   const [left, right] = [new DocumentCursor(store, a), new DocumentCursor(store, b)];
   try {
     while (differing.length <= MAX_CANDIDATES) {
-      if (left.current === undefined || right.current === undefined) await onPage(compared);
-      const mine = left.current ?? (await left.nextPage());
-      const theirs = right.current ?? (await right.nextPage());
+      let [mine, theirs] = [left.current, right.current];
+      if (mine === undefined || theirs === undefined) {
+        await onPage(compared);
+        [mine, theirs] = await Promise.all([mine ?? left.nextPage(), theirs ?? right.nextPage()]);
+      }
       const first = firstOf(mine, theirs);
       if (first === undefined) break;
       const [one, other] = [mine, theirs].map((found) => (found?.id === first.id ? found : undefined));

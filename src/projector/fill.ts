@@ -97,14 +97,15 @@ export async function catchUp(
   }
 }
 
-/** A batch in parts of at most so many events, which is asked before each. */
+/** A batch in parts of about so many events, which is asked before each; none is a small rest. */
 function* partsOf(
   { events, position }: EventBatch,
   part: () => number,
 ): Generator<Pick<EventBatch, 'events' | 'position'>> {
   let at = 0;
   do {
-    const some = events.slice(at, at + part());
+    const wanted = part();
+    const some = events.length - at < 1.5 * wanted ? events.slice(at) : events.slice(at, at + wanted);
     at += some.length;
     yield { events: some, position: at < events.length ? (some.at(-1)?.position ?? position) : position };
   } while (at < events.length);
@@ -122,18 +123,22 @@ const LOOK_MS = 100;
 const WAIT_MS = 50;
 /** How long it waits at most before it makes some progress (ms), and in proportion to the work before. */
 const LONGEST = { ms: 5_000, ofWork: 4 } as const;
-/** How long it does not look again after the live read models have made no progress for `LONGEST.ms` (ms). */
-const GIVEN_UP_MS = 30_000;
+/** For how long it is taken to be known how far they are behind without it (ms), and what more it adds to that. */
+const WITHOUT = { ms: 30_000, more: 1.25 } as const;
 const SAMPLES = 100;
-/** How long the work between two calls takes, about (ms). */
-const PART_MS = 200;
-/** How many events it has: at least, at first, and at most. */
+/** How long the work between two calls takes (ms), about: without its requests, about so many one after the other. */
+const PART_MS = { work: 200, requests: 4 } as const;
+/** The share of the time of a part that is taken to be work, at least. */
+const LEAST_WORK = 1 / 4;
+/** How many events a part has: at least, at first, and at most. */
 const PART = { least: 50, first: 500, most: 100_000 } as const;
+/** How much smaller or larger a part should be than the one before, at most: it goes half the way. */
+const CHANGE = { least: 1 / 4, most: 2 } as const;
 
 /**
  * Paces work beside live read models, so that these stay less than a second behind the log: waits while they are
- * further behind and getting nearer. Without a projector, and while they are paused or stopped, there is nothing to
- * wait for.
+ * further behind than they are without it. How far that is shows while it stands still, for 5 s at most in half a minute.
+ * Without a projector, and while they are paused or make no progress at all, there is nothing to wait for.
  */
 export class Pacer {
   private heads: readonly { readonly position: Position; readonly at: number }[] = [];
@@ -142,8 +147,10 @@ export class Pacer {
   private size: number = PART.first;
   private resumedAt: number | undefined;
   private isFollowed: boolean;
-  /** Since when the live read models are behind and make no progress. */
-  private stillSince: number | undefined;
+  /** How long a request to the store takes (ms): a moving average. */
+  private requestMs = 0;
+  /** How far behind they may be (ms), until that is to be measured again. */
+  private tolerated: { readonly ms: number; readonly until: number } = { ms: BEHIND_MS, until: -Infinity };
 
   constructor(
     private readonly clock: Clock,
@@ -160,53 +167,82 @@ export class Pacer {
     return this.isFollowed ? this.size : Infinity;
   }
 
-  /** Call it after each part of the work. */
-  async pace(signal?: AbortSignal): Promise<void> {
+  /** Call it after each part of the work, with the number of its events; 0 is work of another kind. */
+  async pace(events: number, signal?: AbortSignal): Promise<void> {
     const { clock, resumedAt = clock.monotonic() } = this;
     const worked = clock.monotonic() - resumedAt;
-    if (worked > PART_MS) this.size = Math.max(PART.least, Math.floor(this.size / 2));
-    else if (worked < PART_MS / 2) this.size = Math.min(PART.most, 2 * this.size);
-    await this.wait(Math.min(LONGEST.ms, LONGEST.ofWork * worked), signal);
+    await this.wait(worked, signal);
+    if (events > 0 && worked > 0) this.resize(events, worked);
     this.resumedAt = clock.monotonic();
   }
 
-  private async wait(longest: number, signal?: AbortSignal): Promise<void> {
-    const { clock } = this;
+  private resize(events: number, worked: number): void {
+    const { size } = this;
+    const work = Math.max(worked - PART_MS.requests * this.requestMs, LEAST_WORK * worked);
+    const wanted = between(CHANGE.least * size, (events * PART_MS.work) / work, CHANGE.most * size);
+    this.size = Math.floor(between(PART.least, (size + wanted) / 2, PART.most));
+  }
+
+  private async wait(worked: number, signal?: AbortSignal): Promise<void> {
+    const { clock, tolerated } = this;
     const began = clock.monotonic();
     if (began < this.nextAt || this.projections.length === 0) return;
+    const isMeasured = began < tolerated.until;
+    const most = isMeasured ? tolerated.ms : BEHIND_MS;
+    const longest = isMeasured ? Math.min(LONGEST.ms, LONGEST.ofWork * worked) : LONGEST.ms;
     // Progress since the last look counts: this one may take longer than it may wait.
     const reached = this.live;
     let behind = await this.behindMs();
-    while (behind > BEHIND_MS && clock.monotonic() - began < longest) {
+    let [waited, without] = [0, 0];
+    // What is appended while it stands still shows how far they are behind without it.
+    const isEnough = (): boolean => waited >= (isMeasured ? longest : Math.min(behind, longest));
+    while (behind > most && !isEnough()) {
       await clock.pause(WAIT_MS, signal);
       behind = await this.behindMs();
+      waited = clock.monotonic() - began;
+      without = Math.max(without, Math.min(behind, waited));
     }
-    const isStill = behind > BEHIND_MS && this.live === reached;
-    this.stillSince = isStill ? (this.stillSince ?? began) : undefined;
-    const isStuck = clock.monotonic() - (this.stillSince ?? Infinity) >= LONGEST.ms;
-    this.nextAt = clock.monotonic() + (isStuck ? GIVEN_UP_MS : LOOK_MS);
+    const now = clock.monotonic();
+    this.nextAt = now + LOOK_MS;
+    if (isMeasured || waited === 0) return;
+    const isStill = behind > most && this.live === reached;
+    const ms = isStill ? Infinity : Math.max(BEHIND_MS, WITHOUT.more * without);
+    this.tolerated = { ms, until: now + WITHOUT.ms };
   }
 
   /** For how long the live read models have been behind the log, as far as it was observed. */
   private async behindMs(): Promise<number> {
-    const { clock, store, source } = this;
+    const { clock, log, store, source, projections } = this;
     const { name, ms } = source.projectorLease;
-    this.isFollowed = (await store.holder(name, clock.wall(), ms)) !== undefined;
-    if (!this.isFollowed) return 0;
-    const position = await this.log.head();
+    const began = clock.monotonic();
+    const [holder, unpaused, head, checkpoints] = await Promise.all([
+      store.holder(name, clock.wall(), ms),
+      unpausedOf(store, projections),
+      log.head(),
+      Promise.all(projections.map(async ({ collection }) => await this.checkpointOf(collection.name))),
+    ]);
     const now = clock.monotonic();
-    if (position > (this.heads.at(-1)?.position ?? START) && this.heads.length < SAMPLES)
-      this.heads = [...this.heads, { position, at: now }];
-    let live = position;
-    for (const { collection } of await unpausedOf(store, this.projections)) {
-      const checkpoint = await store.checkpoint({ collection: collection.name }).catch((error: unknown) => {
-        if (error instanceof NoGeneration) return position;
-        throw error;
-      });
-      if (checkpoint < live) live = checkpoint;
-    }
-    this.live = live;
-    this.heads = this.heads.filter((one) => one.position > live);
+    this.requestMs += (now - began - this.requestMs) / 4;
+    this.isFollowed = holder !== undefined;
+    if (!this.isFollowed) return 0;
+    if (head > (this.heads.at(-1)?.position ?? START) && this.heads.length < SAMPLES)
+      this.heads = [...this.heads, { position: head, at: now }];
+    this.live = projections.reduce<Position>((least, projection, at) => {
+      const checkpoint = unpaused.includes(projection) ? (checkpoints[at] ?? head) : head;
+      return checkpoint < least ? checkpoint : least;
+    }, head);
+    this.heads = this.heads.filter(({ position }) => position > this.live);
     return this.heads[0] === undefined ? 0 : now - this.heads[0].at;
   }
+
+  private async checkpointOf(collection: string): Promise<Position | undefined> {
+    return await this.store.checkpoint({ collection }).catch((error: unknown) => {
+      if (error instanceof NoGeneration) return undefined;
+      throw error;
+    });
+  }
+}
+
+function between(least: number, value: number, most: number): number {
+  return Math.min(most, Math.max(least, value));
 }

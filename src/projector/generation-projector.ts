@@ -131,8 +131,8 @@ export class GenerationProjector {
   }
 
   /**
-   * Describes again, page by page, the documents that directory changes affect. After an interruption it runs again,
-   * since the checkpoint has not moved.
+   * Describes again, page by page, the documents that directory changes affect, and sets the checkpoint to `version`.
+   * After an interruption it runs again, since the checkpoint has not moved.
    */
   async fanOut(
     changes: readonly CategoryChange[],
@@ -161,6 +161,9 @@ export class GenerationProjector {
       }
       await this.writer.write(affected, directory);
     }
+    // Once all are written, with the checkpoint: whoever learns of it shows what was written up to there.
+    await this.written();
+    this.position = version;
     await this.flush();
   }
 
@@ -187,7 +190,10 @@ export class GenerationProjector {
         : { ...whole, version: this.position };
     });
     await this.writer.write(folded, directory);
-    await this.flush();
+    // Again, with the documents: whoever has seen the checkpoint shows them too.
+    await this.writer.writeCheckpoint(this.position);
+    this.recorded = this.position;
+    await this.written();
   }
 
   private async fold(

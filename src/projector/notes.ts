@@ -60,8 +60,8 @@ interface RebuildNote {
   readonly total: number;
   /** Events per second. */
   readonly rate: number;
-  /** When it is expected to end (ISO 8601). */
-  readonly end: string;
+  /** When it is expected to end (ISO 8601); absent as long as that cannot be known. */
+  readonly end?: string;
   /** When this was written (ISO 8601). */
   readonly at: string;
 }

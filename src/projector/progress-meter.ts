@@ -99,7 +99,7 @@ export function meanPace(paces: readonly Pace[]): Pace {
 
 type Step = 'project' | 'index' | 'compare' | 'swap';
 
-/** What reading a log of less than this has taken (ms) is no measure of the steps behind it: files are opened, too. */
+/** What reading a log of less than this has taken (ms) is no measure of the rest, and of the steps behind it: files are opened, too. */
 const LEAST_MS = 3_000;
 /** Below this share of a step its own rate is no estimate. */
 const TELLING = 0.1;
@@ -154,9 +154,11 @@ export class RebuildEstimate {
     return this.resumed ?? 0;
   }
 
-  get secondsLeft(): number {
+  /** Undefined: that cannot be known yet. */
+  get secondsLeft(): number | undefined {
     if (this.began.has('swap')) return 0;
     const whole = this.expectedMs;
+    if (whole === undefined) return undefined;
     const compare = this.hasCompare ? whole * (this.pace.compare ?? USUAL_PACE.compare) : 0;
     if (this.began.has('compare')) return this.leftOfComparing(compare) / 1000;
     const index = whole * (this.pace.index ?? USUAL_PACE.index);
@@ -190,10 +192,15 @@ export class RebuildEstimate {
     this.moments = all.length > MOMENTS.most ? all.filter((_, index) => index % 2 === 0) : all;
   }
 
-  /** How long reading the whole log is expected to take, at the pace of the rest (ms). */
-  private get expectedMs(): number {
+  /**
+   * How long reading the whole log is expected to take, at the pace of the rest (ms): as long as almost nothing was read, as
+   * the last time.
+   */
+  private get expectedMs(): number | undefined {
     const { moments } = this;
     const last = (this.pace.read ?? Infinity) * this.positions;
+    const isTelling = this.began.has('index') || this.since('project') >= LEAST_MS;
+    if (!isTelling || this.shares.project <= this.resumedAt) return last < Infinity ? last : undefined;
     const [from, to] = [moments.at(-MOMENTS.least), moments.at(-1)];
     const recent = from === undefined || to === undefined ? Infinity : paceOf(from, to);
     const isAlike = Math.max(recent / last, last / recent) < ALIKE;

@@ -2,8 +2,8 @@ import { type Directory, directoryAt } from '../network/directory';
 import { DIRECTORY_PREFIXES } from '../network/events';
 import { type Position, type RecordedEvent, START } from '../kernel/event';
 import { type EventBatch, type EventLog } from '../kernel/event-log';
+import { type Generation } from '../kernel/read-store';
 import { type GenerationProjector } from './generation-projector';
-import { nameOf } from './generations';
 import { type Parked, TooManyParked } from './parked';
 import { directoryPrefixes, IncomingEvent } from './projection';
 
@@ -52,9 +52,9 @@ export class ProjectionGroup {
     return this.hasLost && this.projectors.every(({ checkpoint }) => checkpoint > this.reached);
   }
 
-  /** The names of those that have not left. */
-  get generations(): readonly string[] {
-    return this.projectors.map(({ generation }) => nameOf(generation));
+  /** Those that have not left. */
+  get generations(): readonly Generation[] {
+    return this.projectors.map(({ generation }) => generation);
   }
 
   /** Whether it has not left. */

@@ -3,7 +3,7 @@ import { numberOf, type Position, START } from '../kernel/event';
 import { type EventLog } from '../kernel/event-log';
 import { EVERYTHING } from '../kernel/query';
 import { type Generation, NoGeneration, type ReadStore, targetOf } from '../kernel/read-store';
-import { defined } from '../kernel/without';
+import { defined, without } from '../kernel/without';
 import { type Clock } from '../runtime/clock';
 import { LeaseHolder } from '../runtime/lease-holder';
 import { type Comparison, compareWithLive } from './compare';
@@ -61,8 +61,10 @@ export interface RebuildParts {
 }
 
 /** Events, rate and time are of all read models that are rebuilt in one pass over a log, the whole of it. */
-export interface RebuildProgress extends Progress {
+export interface RebuildProgress extends Omit<Progress, 'secondsLeft'> {
   readonly phase: 'project' | 'index' | 'compare' | 'swap';
+  /** Absent as long as that cannot be known. */
+  readonly secondsLeft?: number;
   /** How many there are in the pass. */
   readonly readModels?: number;
   /** The one that a step behind the pass is at, counted from 1, if there are several. */
@@ -410,7 +412,7 @@ class Rebuild {
     this.meter.count(events);
     await this.report();
     await this.checkLease();
-    await this.pacer.pace(this.parts.signal);
+    await this.pacer.pace(events, this.parts.signal);
   };
 
   private async checkLease(): Promise<void> {
@@ -444,8 +446,9 @@ class Rebuild {
     const share = shareOf(...this.passes);
     if (phase === 'project') estimate.reached('project', share);
     return {
-      ...{ phase, ...this.meter.at(share, estimate.resumedAt), secondsLeft: estimate.secondsLeft },
-      ...{ readModels: this.projections.length, ...defined({ readModel: this.readModel }) },
+      ...{ phase, ...without(this.meter.at(share, estimate.resumedAt), 'secondsLeft') },
+      ...{ readModels: this.projections.length },
+      ...defined({ readModel: this.readModel, secondsLeft: estimate.secondsLeft }),
     };
   }
 
@@ -460,8 +463,8 @@ class Rebuild {
         ...{ generation, owner: parts.owner, code: parts.code, phase, readModels: this.generations.length },
         until: this.untils.get(collection) ?? START,
         ...{ events, total, rate: Math.round(rate), skipped: this.skipped.get(collection) ?? 0 },
-        ...{ end: new Date(now + 1000 * secondsLeft).toISOString(), at: new Date(now).toISOString() },
-        ...defined({ ahead: this.ahead }),
+        ...(secondsLeft === undefined ? {} : { end: new Date(now + 1000 * secondsLeft).toISOString() }),
+        ...{ at: new Date(now).toISOString(), ...defined({ ahead: this.ahead }) },
       });
   }
 

@@ -1,14 +1,14 @@
 import { type Position, START } from '../kernel/event';
-import { NoGeneration, type ReadStore, type Target } from '../kernel/read-store';
+import { type Generation, NoGeneration, type ReadStore, type Target, targetOf } from '../kernel/read-store';
 import { type Clock } from '../runtime/clock';
 import { nameOf } from './generations';
 import { pausedAmong } from './notes';
 import { type Projection } from './projection';
 
-/** Generations that have everything up to a position, by their names: numbers are those of a collection. */
+/** Generations that have everything up to a position. */
 export interface Moved {
   readonly to: Position;
-  readonly generations: readonly string[];
+  readonly generations: readonly Generation[];
 }
 
 /** Polling intervals (ms), which grow: each poll is a request when the store is a server. */
@@ -122,9 +122,11 @@ export class PositionWait {
   private async check(waiters: readonly PositionWaiter[]): Promise<void> {
     try {
       const least = waiters.map(({ position }) => position).reduce((a, b) => (a < b ? a : b));
-      const visible = (await this.announced(least)) ?? (await this.position.read(least));
+      const announced = await this.announced(least);
+      const visible = announced ?? (await this.position.read(least));
       const reached = waiters.filter(({ position }) => visible !== undefined && visible >= position);
-      if (visible !== undefined && reached.length > 0) await this.position.refresh(visible);
+      if (announced === undefined && visible !== undefined && reached.length > 0)
+        await this.position.refresh(visible);
       for (const waiter of reached) if (this.waiters.delete(waiter)) waiter.resolve(true);
       const unpaused = reached.length < waiters.length ? await this.unpaused() : undefined;
       const shown = waiters.filter(({ position }) => unpaused !== undefined && unpaused >= position);
@@ -138,16 +140,30 @@ export class PositionWait {
   }
 
   /**
-   * Where read models have moved to, if they are still those that are read: one look in place of one at each of them.
-   * Undefined: that is before `least`, or some are not among them.
+   * Where read models have moved to, and shows that, if they are still those that are read: one look in place of one at
+   * each of them. Undefined: that is before `least`, or some are not among them.
    */
   private async announced(least: Position): Promise<Position | undefined> {
-    const { last } = this;
+    const { last, store } = this;
+    const { names } = this.position;
     if (last === undefined || last.to < least) return undefined;
-    const all = await this.store.generations(...this.position.names);
+    const moved = last.generations.filter(({ collection }) => names.includes(collection));
+    const [all, areShown] = await Promise.all([store.generations(...names), this.show(moved, last.to)]);
     const live = all.filter(({ state }) => state === 'live');
-    const areAll = live.length === this.position.names.length;
-    return areAll && live.every((one) => last.generations.includes(nameOf(one))) ? last.to : undefined;
+    const own = new Set(moved.map(nameOf));
+    const areAll = live.length === names.length && live.every((one) => own.has(nameOf(one)));
+    return areShown && areAll ? last.to : undefined;
+  }
+
+  /** False if one of them was dropped. */
+  private async show(generations: readonly Generation[], upTo: Position): Promise<boolean> {
+    try {
+      await Promise.all(generations.map((generation) => this.store.refresh(targetOf(generation), upTo)));
+      return true;
+    } catch (error) {
+      if (error instanceof NoGeneration) return false;
+      throw error;
+    }
   }
 
   /**

@@ -19,7 +19,10 @@ function run({ parts, index, compare }: Model, pace?: Pace) {
   const total = parts.reduce((a, b) => a + b, 0) + index + compare;
   const seen: { readonly done: number; readonly estimated: number; readonly left: number }[] = [];
   const look = () =>
-    seen.push({ done: now / 1000 / total, estimated: estimate.secondsLeft, left: total - now / 1000 });
+    seen.push({
+      ...{ done: now / 1000 / total, left: total - now / 1000 },
+      estimated: estimate.secondsLeft ?? Infinity,
+    });
   estimate.enter('project');
   estimate.reached('project', 0);
   for (const [at, seconds] of parts.entries()) {
@@ -132,6 +135,32 @@ describe('the estimated end of a rebuild is within 20 % after the first tenth (d
   test('if there is nothing to compare with', () => {
     const model = { ...withRest(equal), compare: 0 };
     expect(worst(run(model, ratio))).toBeLessThan(0.2);
+  });
+
+  test('is not known before some of the log was read, unless it is known how long the last time took', () => {
+    let now = 0;
+    const clock = new TestClock(
+      () => 0,
+      () => now,
+    );
+    const [first, second] = [{}, { read: 2, index: 0.5 }].map(
+      (pace) => new RebuildEstimate(clock, pace, false, 10_000),
+    );
+    for (const [share, ms] of [
+      [0, 0],
+      [0.01, 500],
+    ] as const) {
+      now += ms;
+      for (const one of [first!, second!]) {
+        one.enter('project');
+        one.reached('project', share);
+      }
+      expect(first!.secondsLeft).toBeUndefined();
+      expect(second!.secondsLeft).toBeCloseTo(20 * (1 - share) + 10);
+    }
+    now += 4_500;
+    first!.reached('project', 0.1);
+    expect(first!.secondsLeft).toBeGreaterThan(30);
   });
 
   test('if it continues in the middle of the log', () => {

@@ -1,4 +1,3 @@
-import { nameOf } from '../../src/projector/generations';
 import { PositionWait } from '../../src/projector/wait';
 import { type Position } from '../../src/kernel/event';
 import { EngineUnavailable } from '../../src/kernel/event-log';
@@ -60,8 +59,9 @@ describe('Waiting for a position (decisions A7)', () => {
     await world.runner().start();
     const position = await world.emit(listed('a'));
     await world.settled();
-    const live = await world.store.generations(...PROJECTIONS.map(({ collection }) => collection.name));
-    const generations = live.map(nameOf);
+    const generations = await world.store.generations(
+      ...PROJECTIONS.map(({ collection }) => collection.name),
+    );
     const { wait, calls } = counted();
     wait.moved({ to: position, generations });
     expect(await wait.until(position, LONG)).toBe(true);
@@ -70,7 +70,7 @@ describe('Waiting for a position (decisions A7)', () => {
     await world.stopRunners();
     const later = await world.emit(listed('b'));
     // Over Elasticsearch each collection counts its own generations.
-    const ofOthers = live.map(({ number }) => nameOf({ collection: 'others', number }));
+    const ofOthers = generations.map((one) => ({ ...one, collection: 'others' }));
     for (const some of [generations.slice(1), ofOthers]) {
       wait.moved({ to: later, generations: some });
       expect(await wait.until(later, 20)).toBe(false);

@@ -106,8 +106,13 @@ test('a refresh up to a checkpoint leaves out what has no document since the las
   await store.write(wanted, [{ version: at(1), ...offer('d') }], at(6));
   await store.swap(next);
   expect(await seen()).toEqual([1, 1]);
+  // Nobody has read the checkpoint of what is announced, and there may be none without documents.
+  await store.write(target, [{ version: at(7), ...offer('e') }], at(7));
   const before = proxy.asked.length;
   await reader.refresh(target, at(7));
+  expect([refreshesSince(before), await reader.count(target, EVERYTHING)]).toEqual([1, 2]);
+  await reader.refresh(target, at(8));
+  expect(refreshesSince(before)).toBe(1);
   await reader.refresh(target);
   expect(refreshesSince(before)).toBe(2);
   for (const one of [reader, other]) await one.close();

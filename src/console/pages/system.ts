@@ -33,7 +33,8 @@ function underWay({ rebuild, failure }: ReadModel): ui.Cell {
   if (!isRunning)
     return { text: `the ${what} was interrupted: start it again to continue it`, tone: 'waiting' };
   const share = Math.min(1, events / Math.max(1, total));
-  return { share, text: `${what}: ${phase}, ${Math.floor(100 * share)} %, until about ${end.slice(11, 19)}` };
+  const until = end === undefined ? '' : `, until about ${end.slice(11, 19)}`;
+  return { share, text: `${what}: ${phase}, ${Math.floor(100 * share)} %${until}` };
 }
 
 const parkedIn = ({ name, parked: count }: ReadModel): ui.Cell =>

@@ -210,12 +210,14 @@ export class Checkpoints {
     this.written.set(alias, written);
   }
 
-  /** `upTo`: a checkpoint that was read. */
-  async refresh({ alias, retryMs }: IndexContext, upTo?: Position): Promise<void> {
+  /** `upTo`: a position up to which documents are written, with the checkpoint of the last one. */
+  async refresh(context: IndexContext, upTo?: Position): Promise<void> {
+    const { alias, retryMs } = context;
+    if (upTo !== undefined && (this.seen.get(alias)?.position ?? START) < upTo) await this.of(context);
     const seen = this.seen.get(alias);
-    const { index = '', written = START, position = START } = seen ?? {};
+    const { index = '', written = START } = seen ?? {};
     const isVisible = (this.visible.get(index) ?? '') >= written;
-    if (upTo !== undefined && upTo <= position && isVisible) return;
+    if (upTo !== undefined && isVisible) return;
     await this.refreshes.ask(alias, retryMs);
     if (seen !== undefined && !isVisible) this.visible.set(index, written);
   }

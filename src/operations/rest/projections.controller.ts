@@ -106,7 +106,11 @@ const rebuildRecord = record({
   events: { kind: integer(), description: 'Events that were read' },
   total: { kind: integer(), description: 'Estimated number of all' },
   rate: { kind: integer(), description: 'Events per second' },
-  end: { kind: text(), description: 'When it is expected to end, ISO 8601' },
+  end: {
+    kind: text(),
+    ...optional,
+    description: 'When it is expected to end, ISO 8601; absent as long as that cannot be known',
+  },
   at: { kind: text(), description: 'As of when this is known, ISO 8601' },
   isRunning: { kind: boolean(), description: 'false: it was interrupted, and asked for again it continues' },
 });
