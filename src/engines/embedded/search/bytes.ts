@@ -62,10 +62,13 @@ export class ByteReader {
 /** So few bytes are copied faster one by one. */
 const SHORT = 64;
 
+/** Room at first: most segments are those of a single document, and large arrays are expensive to make and to collect. */
+const FIRST = 1_024;
+
 /** Bytes that grow. */
 export class ByteWriter {
   length = 0;
-  private bytes = new Uint8Array(16_384);
+  private bytes = new Uint8Array(FIRST);
 
   number(value: number): void {
     this.reserve(5);

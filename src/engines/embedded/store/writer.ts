@@ -75,7 +75,6 @@ class Batch {
   private readonly layout: Layout;
   private readonly partitions = new Map<number, Partition>();
   private readonly changes = new Map<number, IndexChange>();
-  private readonly texts = new TokenTexts();
   private readonly insert: string;
   private readonly update: string;
 
@@ -90,6 +89,7 @@ class Batch {
   }
 
   write(writes: readonly PreparedWrite[]): void {
+    const texts = new TokenTexts(writes.length);
     const stored = this.storedStates(writes);
     const bodies: [sql: string, ...values: SqlValue[]][] = [];
     const indexed: Indexed[] = [];
@@ -103,7 +103,7 @@ class Batch {
       }
       const { body, row: document } = put;
       const target = this.partition(document.partition);
-      const { tokens, digest } = this.texts.add(document);
+      const { tokens, digest } = texts.add(document);
       const { at } = before ?? {};
       if (at !== undefined && Math.floor(at.row / SLOT) === target.slot) {
         this.file.run(this.update, version, digest, ...document.texts, at.row);
@@ -268,7 +268,7 @@ interface Indexed {
 const GROUPS = `
   SELECT number, j.key FROM json_each(?2) j CROSS JOIN groups g ON g.field = ?1 AND g.value = j.value`;
 
-/** Bytes that are allocated at once. */
+/** Bytes that are allocated at once, at most: of a few documents only what they need. */
 const CHUNK = 2 ** 20;
 
 /** The tokens of the documents of a batch as bytes. */
@@ -278,6 +278,9 @@ class TokenTexts {
   /** The numbers of a document. */
   private own = new Float64Array(0);
 
+  /** `left`: how many documents are to be added. */
+  constructor(private left: number) {}
+
   /** The bytes of a document's tokens, and the digest of all that the search index has of it. */
   add({ tokens, numbers }: DocumentRow): { readonly tokens: Uint8Array; readonly digest: string } {
     if (this.own.length !== numbers.length) this.own = new Float64Array(numbers.length);
@@ -285,9 +288,10 @@ class TokenTexts {
     const own = new Uint8Array(this.own.buffer);
     const room = tokens.length * 3 + own.length;
     if (this.at + room > this.chunk.length) {
-      this.chunk = new Uint8Array(Math.max(CHUNK, room));
+      this.chunk = new Uint8Array(Math.max(room, Math.min(CHUNK, room * this.left)));
       this.at = 0;
     }
+    this.left -= 1;
     const text = this.chunk.subarray(this.at);
     const length = writeBytes(tokens, text);
     text.set(own, length);
