@@ -48,7 +48,7 @@ interface Backup extends Pick<Disks, 'log' | 'deliveries'> {
 const WATCHED_MS = 40_000;
 
 /** Steps between looks at what processes keep in memory. */
-const LOOK_STEPS = 24;
+const LOOK_STEPS = 40;
 
 /**
  * How long it may take after all faults until nothing is left to do (ms): a message whose third attempt has failed waits for
@@ -423,11 +423,14 @@ export class World {
 
   /** Until nothing is left to do, and nothing has happened for a while: automations look at what was projected last. */
   private async untilAtRest(when: string, quietMs = QUIET_MS): Promise<void> {
-    let [heads, since] = ['', 0];
+    let [heads, since, wasLeft] = ['', 0, true];
     await this.untilSo(`there is rest ${when}`, () => {
       const now = `${this.disks.log.head} ${this.disks.deliveries.head}`;
       const left = this.unrest();
-      if (now !== heads || left !== undefined) [heads, since] = [now, this.simulation.now];
+      // Who looks seldom sees at once that nothing is in the way any more.
+      if (wasLeft && left === undefined) this.simulation.happened();
+      wasLeft = left !== undefined;
+      if (now !== heads || wasLeft) [heads, since] = [now, this.simulation.now];
       return left ?? (this.simulation.now - since < quietMs ? resting('there is no rest') : undefined);
     });
   }
