@@ -39,8 +39,7 @@ const commands = (all: ApiParts) => {
   };
 };
 
-/** What a subscriber asks for. */
-// eslint-disable-next-line @typescript-eslint/consistent-type-definitions -- it is posted as a record
+/** What a subscriber asks for, which is posted as a record. */
 type Content = {
   readonly filter: object;
   readonly receivers: readonly {
