@@ -94,7 +94,7 @@ function wantedOf({ changes }: EndedLoad, interests: readonly Interest[]) {
   for (const { type, data, position } of changes) {
     if (position <= since || !(type in COUNTED) || !('sourceProductId' in data)) continue;
     counts[COUNTED[type as keyof typeof COUNTED]] += 1;
-    if ('fellFrom' in data && data.fellFrom !== undefined) {
+    if ('fellFrom' in data) {
       counts.fallen += 1;
       const { fellFrom, price } = data;
       if ((fellFrom - price) * 100 >= least * fellFrom) keys.add(`${FALL} ${data.sourceProductId}`);

@@ -85,7 +85,7 @@ const turned: Check = {
         const { type, data } = event;
         if (type !== 'VoucherShown' && type !== 'VoucherHidden') continue;
         const isDue = content !== undefined && after === phaseAt(content, Date.parse(data.at));
-        const isUnseen = 'unseen' in data && data.unseen === true;
+        const isUnseen = 'unseen' in data;
         require(isDue && before !== after && isUnseen === (before === 'coming' && after === 'over'), () =>
           `${stream}: ${type} at ${data.at}, though it was ${before ?? 'not there'}`);
       }
