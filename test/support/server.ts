@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type AddressInfo, createServer } from 'node:net';
@@ -234,14 +234,31 @@ export const NETWORK = {
   mappings: [],
 };
 
+/** Folders with a network, by its text: made once for all test files of this process, since an import takes a process, and copied. */
+const shared = globalThis as { foldersWithNetworks?: Map<string, Promise<string>> };
+const FOLDERS = (shared.foldersWithNetworks ??= new Map<string, Promise<string>>());
+
 /** Makes a data folder with a network imported. */
 export async function folderWithNetwork(
   environment: Readonly<Record<string, string>> = {},
   network: object = NETWORK,
 ): Promise<string> {
+  const text = JSON.stringify(network);
+  if (Object.keys(environment).length > 0) return await importedFolder(environment, text);
+  const imported = FOLDERS.get(text) ?? importedFolder({}, text);
+  FOLDERS.set(text, imported);
+  const folder = await temporaryFolder();
+  await cp(await imported, folder, { recursive: true });
+  return folder;
+}
+
+async function importedFolder(
+  environment: Readonly<Record<string, string>>,
+  network: string,
+): Promise<string> {
   const folder = await temporaryFolder();
   const file = join(folder, 'network.json');
-  await writeFile(file, JSON.stringify(network));
+  await writeFile(file, network);
   const imported = await runProgram(['network', 'import', file], { DATA_DIR: folder, ...environment });
   const { code, stderr } = imported;
   if (code !== 0) throw new Error(`the network import failed: ${stderr}`);
@@ -262,7 +279,9 @@ export function ownServer({
 } = {}) {
   let folder: string;
   let server: Server;
-  const start = async (): Promise<void> => void (server = await Server.start(folder, { environment }));
+  const start = async (more: Readonly<Record<string, string>> = {}): Promise<void> => {
+    server = await Server.start(folder, { environment: { ...environment, ...more } });
+  };
   const [before, after] = each ? [beforeEach, afterEach] : [beforeAll, afterAll];
   before(async () => {
     folder = await folderWithNetwork(environment, network);
@@ -279,7 +298,7 @@ export function ownServer({
     get server(): Server {
       return server;
     },
-    /** Starts it again after its end. */
+    /** Starts it again after its end, with more settings. */
     start,
   };
 }

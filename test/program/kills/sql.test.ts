@@ -1,15 +1,12 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { setImmediate as turn } from 'node:timers/promises';
 import { openLog } from '../../../src/engines/embedded/log/open-log';
 import { openEngines } from '../../../src/engines/open';
 import { rebuildProjections } from '../../../src/operations/rebuild';
 import { fill, newEvent } from '../../contracts/event-log/events';
-import { DIST } from '../../support/built';
 import { golden } from '../../support/golden';
+import { killedAt, signalAt } from '../../support/killed';
 import { NETWORK, removeFolder, runProgram, Server, temporaryFolder } from '../../support/server';
 
 let folder: string;
@@ -47,18 +44,16 @@ test('a snapshot that is killed loses and doubles nothing (decisions X115)', asy
   await log.close();
   const statement =
     'SELECT count(*) AS n, count(DISTINCT position) AS positions, max(position) AS last FROM events';
-  let killed = 0;
-  for (let after = 700; after < 3_000; after += 450) {
-    const child = spawn(process.execPath, [join(DIST, 'src/main.js'), 'sql', statement], {
-      env: { PATH: process.env.PATH, DATA_DIR: folder },
-      stdio: 'ignore',
-    });
-    const timer = setTimeout(() => child.kill('SIGKILL'), after);
-    const [, signal] = (await once(child, 'exit')) as [number | null, string | null];
-    clearTimeout(timer);
-    killed += signal === null ? 0 : 1;
-  }
-  expect(killed).toBeGreaterThan(0);
+  // Of eight segments.
+  const moments = [
+    ['renaming manifest.json', 1],
+    ['renamed manifest.json', 2],
+    ['renaming ', 1],
+    ['renamed manifest.json', 3],
+    ['renaming manifest.json', 2],
+  ] as const;
+  for (const [moment, nth] of moments)
+    expect(await killedAt(['sql', statement], { DATA_DIR: folder }, moment, { nth })).toBe('SIGKILL');
   const { code, stdout } = await runProgram(['sql', statement, '--format', 'json'], { DATA_DIR: folder });
   expect([code, stdout]).toEqual([0, '{"n":150000,"positions":150000,"last":150000}\n']);
 }, 120_000);
@@ -69,21 +64,17 @@ test('a snapshot that Ctrl+C stops is continued (decisions X115)', async () => {
   await fill(log, 'feed-1', 120_000);
   await log.close();
   const statement = 'SELECT count(*) AS n, count(DISTINCT position) AS positions FROM events';
-  const child = spawn(process.execPath, [join(DIST, 'src/main.js'), 'sql', statement], {
-    env: { PATH: process.env.PATH, DATA_DIR: folder },
-    stdio: ['ignore', 'ignore', 'pipe'],
-  });
-  let errors = '';
-  child.stderr.setEncoding('utf8').on('data', (text: string) => (errors += text));
-  const ended = once(child, 'close');
   const files = async (): Promise<readonly SavedFile[]> => Object.values((await manifest()).events).flat();
-  while (child.exitCode === null && (await files()).length === 0) await turn();
-  child.kill('SIGINT');
-  expect([(await ended)[0], errors]).toEqual([
+  const stopped = await runProgram(['sql', statement], {
+    DATA_DIR: folder,
+    ...signalAt('renamed manifest.json', { signal: 'SIGINT' }),
+  });
+  expect([stopped.code, stopped.stderr]).toEqual([
     1,
     expect.stringMatching(/affilog: interrupted: run the command again to continue\n$/),
   ]);
   const known = await files();
+  expect(known).not.toEqual([]);
   const { code, stdout } = await runProgram(['sql', statement, '--format', 'json'], { DATA_DIR: folder });
   expect([code, stdout]).toEqual([0, '{"n":120000,"positions":120000}\n']);
   expect((await files()).slice(0, known.length)).toEqual(known);
@@ -109,17 +100,17 @@ test('a large read model that is killed is continued, and loses and doubles noth
   await engines.close();
   const statement = 'SELECT count(*) AS n, count(DISTINCT sourceProductId) AS ids FROM products';
   let known: readonly SavedFile[] = [];
-  for (const files of [1, 3]) {
-    const child = spawn(process.execPath, [join(DIST, 'src/main.js'), 'sql', statement], {
-      env: { PATH: process.env.PATH, DATA_DIR: folder },
-      stdio: 'ignore',
-    });
-    const ended = once(child, 'exit') as Promise<[number | null, string | null]>;
-    while (child.exitCode === null && ((await manifest()).readings['products']?.files.length ?? 0) < files)
-      await turn();
-    child.kill('SIGKILL');
-    expect((await ended)[1]).toBe('SIGKILL');
+  // The log has five segments. The second one continues behind the first file.
+  for (const [nth, files] of [
+    [6, 1],
+    [2, 3],
+  ] as const) {
+    const at = { nth };
+    expect(await killedAt(['sql', statement], { DATA_DIR: folder }, 'renamed manifest.json', at)).toBe(
+      'SIGKILL',
+    );
     const { files: read } = (await manifest()).readings['products']!;
+    expect(read).toHaveLength(files);
     expect(read.slice(0, known.length)).toEqual(known);
     known = read;
   }

@@ -52,7 +52,7 @@ describe('A notifier that is paused for longer than its leases', () => {
     // What is in flight has arrived: otherwise it would arrive after the pause.
     for (let seen = -1; seen !== receivers.received.length;) {
       seen = receivers.received.length;
-      await pause(300);
+      await pause(1_000);
     }
     paused.kill('SIGSTOP');
     isHanging = false;

@@ -15,6 +15,7 @@ import { RenderedFeeds } from '../../../src/services/products/download/rendered-
 import { FEEDS, NETWORK, TOKENS } from '../../api/network';
 import { clientOf, product } from '../../api/posted';
 import { TestApp } from '../../support/app';
+import { signalAt } from '../../support/killed';
 import { ADVERTISER, ownServer, PUBLISHER } from '../../support/server';
 import { growthOf, headOf, readFeed } from './feed-log';
 
@@ -97,11 +98,12 @@ describe('a stop while a feed loads (decisions A12)', () => {
   });
 
   it('aborts it while it is being stored; the same post completes it', async () => {
-    const hasGrown = await growthOf(own.folder);
-    const answer = post(own.server.url, BODY);
-    await hasGrown(0);
-    await restart();
-    expect(await answer).toEqual(ABORTED);
+    await own.server.end();
+    await own.start(signalAt('committed ProductListed', { signal: 'SIGTERM' }));
+    const ended = own.server.ended;
+    expect(await post(own.server.url, BODY)).toEqual(ABORTED);
+    expect([await ended, own.server.stderr]).toEqual([0, expect.not.stringContaining('without waiting')]);
+    await own.start();
     expect((await readFeed(own.folder)).prices.size).toBeGreaterThan(0);
     await expectComplete();
   });

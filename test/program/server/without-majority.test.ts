@@ -48,11 +48,11 @@ describe('A server whose cluster has lost its majority (decisions X96)', () => {
     await pause(Math.max(0, lost + LONG_MS - performance.now()));
 
     await cluster.regainMajority();
-    const until = performance.now() + 60_000;
+    const until = performance.now() + 300_000;
     for (let answer = await post(4); answer.status !== 200; answer = await post(4))
       if (performance.now() > until) throw new Error(`no post is accepted again: ${await answer.text()}`);
     while ((await hits()) !== 4) expect(performance.now()).toBeLessThan(until);
     expect(await server.end()).toBe(0);
     expect(server.stderr).not.toMatch(/has died|Unhandled/i);
-  });
+  }, 400_000);
 });
