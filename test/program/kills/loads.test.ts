@@ -1,3 +1,5 @@
+import { rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { generateProducts } from '../../../bench/generate';
 import { eventsOfOffer, priceHistory } from '../../../projections/price-history';
 import { type PostedProduct } from '../../../src/demo/products';
@@ -11,12 +13,18 @@ import { cases } from '../../support/size';
 import { toJson, toXml } from '../../support/products';
 import { ADVERTISER, folderWithNetwork, PUBLISHER, removeFolder, Server } from '../../support/server';
 import { FeedHistory } from '../../support/feed-history';
-import { growthOf, readFeed } from '../server/feed-log';
+import { signalAt } from '../../support/killed';
+import { readFeed } from '../server/feed-log';
 
 const PRODUCTS = [...generateProducts({ count: 1200, categories: [{ id: '1' }] })];
 const KILLS = cases(20);
-/** A load is killed after more than this many of its events: while its body is received, or between batches. */
-const MOMENTS = [-1, 0, 500] as const;
+/** When a load is killed: once it was sent, before its first batch is stored, and after its batches. */
+const MOMENTS = [
+  undefined,
+  ['committing Product', 1],
+  ['committed Product', 1],
+  ['committed Product', 2],
+] as const;
 const PAGE = 1000;
 
 type Prices = ReadonlyMap<string, number>;
@@ -104,16 +112,22 @@ describe('a server that is killed while a feed loads', () => {
 
   test(`${KILLS} times has stored what was acknowledged, and completes with the same post, without duplicate events, in the log and in the index of histories (ADR 49)`, async () => {
     let interrupted = 0;
-    let server = await Server.start(folder);
+    const loading = join(folder, 'loading');
+    const start = async (kill: number): Promise<Server> => {
+      const [moment = 'never', nth] = MOMENTS[kill % MOMENTS.length] ?? [];
+      return await Server.start(folder, { environment: signalAt(moment, { nth, once: loading }) });
+    };
+    let server = await start(1);
     let position = await complete(folder, server.url, 0);
     for (let kill = 1; kill <= KILLS; kill += 1) {
-      const hasGrown = await growthOf(folder);
+      await writeFile(loading, '');
       const answer = post(server.url, kill).then(
         ({ status }) => status,
         () => 'interrupted',
       );
-      await hasGrown(MOMENTS[kill % MOMENTS.length] ?? 0, answer);
+      if (MOMENTS[kill % MOMENTS.length] !== undefined) await answer;
       await server.end('SIGKILL');
+      await rm(loading);
 
       const { prices } = await readFeed(folder, history);
       const [before, after] = [kill - 1, kill].map((number) => pricesOf(editionOf(number)));
@@ -124,7 +138,7 @@ describe('a server that is killed while a feed loads', () => {
       );
       expect(inNeither).toEqual([]);
 
-      server = await Server.start(folder);
+      server = await start(kill + 1);
       position = await complete(folder, server.url, kill);
     }
     expect(await visiblePrices(server.url, position)).toEqual(pricesOf(editionOf(KILLS)));
