@@ -8,7 +8,7 @@
  * - `written NAME.part`: a part of a file, by a stream
  * - `print TEXT`: on standard error, in the main thread
  * - `answered METHOD PATH`: a request of this process, by undici
- * - `committing TYPE`, `committed TYPE`: events of a type in the embedded log; `documents` in the embedded store; `generation
+ * - `committing TYPE`, `committed TYPE`: events of a type in the embedded log; `documents in FILE` of the embedded store; `generation
  *   COLLECTION` and `swap` in its registry
  */
 const { subscribe } = require('node:diagnostics_channel');
@@ -74,13 +74,19 @@ subscribe('undici:request:trailers', ({ request }) => happens(`answered ${reques
 const WRITES = [
   // The type is the second of four values of each row.
   [/^INSERT INTO events /, (values) => values.filter((_, at) => at % 4 === 1)],
-  [/^INSERT INTO keys /, () => ['documents']],
+  [/^INSERT INTO keys /, (_, file) => [`documents in ${file}`]],
   [/^INSERT INTO generations /, ([collection]) => [`generation ${collection}`]],
   [/^UPDATE generations SET state = 'live'/, () => ['swap']],
 ];
 
 class WatchedDatabase extends sqlite.DatabaseSync {
   #writes = new Set();
+  #file;
+
+  constructor(location, ...options) {
+    super(location, ...options);
+    this.#file = basename(String(location));
+  }
 
   exec(sql) {
     return this.#committing(sql, () => super.exec(sql));
@@ -92,7 +98,7 @@ class WatchedDatabase extends sqlite.DatabaseSync {
     for (const method of ['run', 'get']) {
       const own = statement[method];
       const value = (...values) => {
-        if (writesOf !== undefined) for (const one of writesOf(values)) this.#writes.add(one);
+        if (writesOf !== undefined) for (const one of writesOf(values, this.#file)) this.#writes.add(one);
         return this.#committing(sql, () => own.apply(statement, values));
       };
       if (writesOf !== undefined || sql === 'COMMIT') Object.defineProperty(statement, method, { value });
