@@ -26,8 +26,8 @@ export type Filter =
   | { readonly words: readonly Word[]; readonly within: readonly string[] };
 
 /** A `QueryOptions.spent` of nothing so far. */
-export function nothingSpent(): Float64Array<SharedArrayBuffer> {
-  return new Float64Array(new SharedArrayBuffer(Float64Array.BYTES_PER_ELEMENT));
+export function nothingSpent(): NonNullable<QueryOptions['spent']> {
+  return [0];
 }
 
 /** The different ones of some words. */
@@ -90,9 +90,9 @@ export interface QueryOptions {
   readonly timeLimit?: number;
   /**
    * For queries that share one `timeLimit`: the milliseconds that those before have run, to which each adds its own.
-   * One number, in memory that threads share. `get` has the whole time limit in any case, and adds nothing.
+   * `get` has the whole time limit in any case, and adds nothing.
    */
-  readonly spent?: Float64Array<SharedArrayBuffer>;
+  readonly spent?: [milliseconds: number];
   /**
    * For queries that make one answer: which generation it is from, by collection. The first query of a live generation
    * notes it, and later ones read the same, although another may be live by then. They raise `NoGeneration` if it was

@@ -90,7 +90,7 @@ export class ElasticConnection {
       throw error;
     } finally {
       clearTimeout(timer);
-      if (spent !== undefined) spent[0] = (spent[0] ?? 0) + performance.now() - start;
+      if (spent !== undefined) spent[0] += performance.now() - start;
       for (const one of signals) one.removeEventListener('abort', end);
     }
   }

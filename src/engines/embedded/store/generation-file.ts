@@ -30,7 +30,7 @@ export class QueryClock {
       return query();
     } finally {
       this.end = Infinity;
-      if (spent !== undefined) spent[0] = (spent[0] ?? 0) + performance.now() - start;
+      if (spent !== undefined) spent[0] += performance.now() - start;
     }
   }
 

@@ -98,7 +98,8 @@ class ReaderThreads extends ThreadedStore {
     ids: readonly string[],
     options: QueryOptions = {},
   ): Promise<readonly Found[]> {
-    return this.ask(target, options, (store, pinned, sent) => store.get(pinned, ids, sent));
+    const own = without(options, 'spent');
+    return this.ask(target, own, (store, pinned, sent) => store.get(pinned, ids, sent));
   }
 
   override search(target: Target, wanted: Search, options: QueryOptions = {}): Promise<Results> {
@@ -140,9 +141,16 @@ class ReaderThreads extends ThreadedStore {
     query: (store: Remote<EmbeddedStore>, pinned: Target, sent: QueryOptions) => Promise<Result>,
   ): Promise<Result> {
     const { signal, ...sent } = without(options, 'generations');
-    return await this.threads.run((store) => {
+    const { spent } = sent;
+    return await this.threads.run(async (store) => {
       signal?.throwIfAborted();
-      return query(store, this.pinned(target, options), sent);
+      const began = performance.now();
+      try {
+        return await query(store, this.pinned(target, options), sent);
+      } finally {
+        // The thread has added it to a copy.
+        if (spent !== undefined) spent[0] += performance.now() - began;
+      }
     }, options);
   }
 }
