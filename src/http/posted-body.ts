@@ -1,4 +1,5 @@
 import { type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type FastifyReply, type FastifyRequest } from 'fastify';
 import { type Fault } from '../kernel/fault';
 import { FairBudget } from '../runtime/fair-queue';
@@ -226,6 +227,8 @@ export class PostedBody {
     if (declared > maxBody) throw tooLarge();
     share.grow(costOf(declared), maxBody);
     askForBody(raw);
+    // Of what arrives at once, the headers are parsed first, and handled before the rest.
+    if (declared > 0 && declared < AT_ONCE && !raw.complete) await nextTurn();
     const pending = isWhole(raw) ? undefined : new PendingBody(raw, stopping);
     let received = 0;
     try {
@@ -266,6 +269,9 @@ export class PostedBody {
     return bytes.take();
   }
 }
+
+/** Bodies with fewer bytes mostly arrive together with their headers. */
+const AT_ONCE = 64 * 1024;
 
 /** Whether all of a body has arrived, as small ones mostly have: there is nobody to wait for. */
 function isWhole({ complete, destroyed }: IncomingMessage): boolean {

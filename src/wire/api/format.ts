@@ -143,19 +143,19 @@ export function bodyFormat<Accepted extends Format>(
   faults: BodyFaults,
   accepted: readonly Accepted[],
 ): Accepted {
-  const example = accepted.map((format) => `${MEDIA_TYPES[format][0]}; charset=utf-8`).join(' or ');
+  const example = () => accepted.map((format) => `${MEDIA_TYPES[format][0]}; charset=utf-8`).join(' or ');
   const sent = contentType === undefined ? 'Content-Type is missing' : `Content-Type: ${contentType}`;
   const type = mediaTypeOf(contentType);
   const isFeed = MEDIA_TYPES.rss.includes(type) && accepted.some((one) => one === 'tsv');
   const format = accepted.find((one) => (isFeed ? one === 'xml' : MEDIA_TYPES[one].includes(type)));
   if (format === undefined) {
     const isType = contentType === undefined || MEDIA_TYPE.test(type);
-    throw (isType ? faults.type : (faults.syntax ?? faults.type))(`${sent}: expected ${example}`);
+    throw (isType ? faults.type : (faults.syntax ?? faults.type))(`${sent}: expected ${example()}`);
   }
   // Without a charset it is UTF-8.
   const charsets = charsetsIn(contentType);
   if (charsets.some((charset) => !/^(utf-?8)?$/i.test(charset)))
-    throw faults.charset(`${sent}: expected ${example}`);
+    throw faults.charset(`${sent}: expected ${example()}`);
   return format;
 }
 
