@@ -1,6 +1,6 @@
 import { type Terms } from '../../network/programs';
 import { endOf, type Period, STATE_OF, type TransactionEvent } from './transaction';
-import { AMOUNTS, factsIn, postedValue, type TransactionFacts } from './transaction-facts';
+import { type AMOUNTS, factsIn, postedValue, type TransactionFacts } from './transaction-facts';
 import { type DeniedReasonId, type StateId, stateIdOf, type StateName, STATES } from './states';
 import { forbiddenCharacter } from '../../wire/xml/write';
 import { type DateFormat, writeDate } from '../../wire/date';
