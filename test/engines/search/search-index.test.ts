@@ -291,6 +291,33 @@ describe('groups with equal keys, as those of one load have in the default order
   });
 });
 
+test('a page far from the first one reads no ids of the results before it, which several segments have with equal keys', () => {
+  let reads = 0;
+  class CountingBlobs extends MemoryBlobs {
+    override get(name: string): Uint8Array | undefined {
+      if (/\/ids\/\d+$/.test(name)) reads += 1;
+      return super.get(name);
+    }
+  }
+  const index = new SearchIndex(new CountingBlobs(), SCHEMA, new BlobCache(0));
+  const random = randomOf(5);
+  const documents = Array.from({ length: 3_300 }, (_, row) => ({
+    ...someDocument(random, row),
+    numbers: { modified: 1_700_000_000_000 + (row % 550) },
+    partition: 0,
+  }));
+  for (let from = 0; from < documents.length; from += 1_100)
+    append(index, 0, documents.slice(from, from + 1_100));
+  const query = { filter: { all: [] }, order: [NEWEST], offset: 3_000, size: 10 };
+  // Writes have looked for the ids of their documents.
+  reads = 0;
+  index.query(query);
+  expect(reads).toBeGreaterThan(0);
+  expect(reads).toBeLessThan(100);
+  for (const offset of [2_999, 3_000, 3_001, 3_290, 3_295, 3_299, 3_300])
+    expectSame(index, documents, { ...query, offset });
+});
+
 describe('every loop over many documents checks whether to go on', () => {
   const documents = 40_000;
   const blobs = new MemoryBlobs();

@@ -1,5 +1,5 @@
 import { countGroups, GroupFinder } from './groups';
-import { merged } from './heap';
+import { merged, mergedFrom } from './heap';
 import { Group, type Hit, Ordering, Ranked } from './hits';
 import { DECODED, everyFew, type Matches, matchesOf, type Searched } from './matches';
 import { type IndexAnswer, type IndexQuery } from './query';
@@ -17,7 +17,7 @@ export function answer(
   const all = searched.map((one) => matchesOf(one, schema, query.filter, check));
   const { group, offset, size, after } = query;
   // One more, to find out whether there is a next page.
-  const wanted = offset + size + (after === undefined ? 0 : 1);
+  const wanted = size + (after === undefined ? 0 : 1);
   const total =
     group === undefined
       ? all.reduce((sum, { count }) => sum + count, 0)
@@ -27,8 +27,10 @@ export function answer(
       ? []
       : group === undefined
         ? documents(all, schema, query, wanted, check)
-        : new GroupFinder(all, schema, query, group, check).groups(wanted, after ?? null);
-  const page = found.slice(offset, offset + size);
+        : new GroupFinder(all, schema, query, group, check)
+            .groups(offset + wanted, after ?? null)
+            .slice(offset);
+  const page = found.slice(0, size);
   const last = after === undefined || found.length < wanted ? undefined : page.at(-1);
   return {
     total,
@@ -37,17 +39,19 @@ export function answer(
   };
 }
 
-/** Single documents, as groups of one. */
+/** So many single documents from the offset on, as groups of one. */
 function documents(
   all: readonly Matches[],
   schema: Schema,
-  { order, after }: IndexQuery,
+  { order, offset, after }: IndexQuery,
   wanted: number,
   check: () => void,
 ): readonly Group[] {
   const ordering = new Ordering(order);
-  const hits = merged(
-    all.map((matches) => new Ranked(matches, ordering, schema, check).hits(wanted, after ?? null)),
+  const hits = mergedFrom(
+    offset,
+    all.map((matches) => new Ranked(matches, ordering, schema, check).hits(offset + wanted, after ?? null)),
+    (a, b) => ordering.compareKeys(a.keys, b.keys),
     ordering.compare,
   );
   const found: Group[] = [];

@@ -82,6 +82,78 @@ export function* merged<Item>(
   }
 }
 
+/**
+ * As `merged`, without the first `offset` items. Those that are equal by `compareFirst` are compared by `compare` only if
+ * one of them is left: it reads more, such as ids.
+ */
+export function* mergedFrom<Item extends object>(
+  offset: number,
+  sorted: readonly Iterator<Item, unknown>[],
+  compareFirst: (a: Item, b: Item) => number,
+  compare: (a: Item, b: Item) => number,
+): Generator<Item, undefined> {
+  const { rest, skipped } =
+    sorted.length > 1 ? withoutEqual(offset, sorted, compareFirst) : { rest: sorted, skipped: 0 };
+  let left = offset - skipped;
+  for (const item of merged(rest, compare)) {
+    if (left === 0) yield item;
+    else left -= 1;
+  }
+}
+
+interface Source<Item> {
+  item: Item;
+  isOver: boolean;
+  readonly rest: Iterator<Item, unknown>;
+  /** Those before `item` that are equal, and not skipped yet. */
+  equal: Item[];
+}
+
+/** Skips all equal items at once, as long as these are not more than `most` together. */
+function withoutEqual<Item extends object>(
+  most: number,
+  sorted: readonly Iterator<Item, unknown>[],
+  compare: (a: Item, b: Item) => number,
+): { readonly rest: readonly Iterator<Item, unknown>[]; readonly skipped: number } {
+  const heap = new Heap<Source<Item>>((a, b) => compare(a.item, b.item));
+  const sources: Source<Item>[] = [];
+  for (const rest of sorted) {
+    const { done, value } = rest.next();
+    if (done === true) continue;
+    const source = { item: value, isOver: false, rest, equal: [] };
+    sources.push(source);
+    heap.add(source);
+  }
+  let skipped = 0;
+  for (let first = heap.least?.item; first !== undefined; first = heap.least?.item) {
+    let count = 0;
+    for (let least = heap.least; least !== undefined; least = heap.least) {
+      if (skipped + count > most || compare(least.item, first) !== 0) break;
+      least.equal.push(least.item);
+      count += 1;
+      const next = least.rest.next();
+      if (next.done === true) {
+        least.isOver = true;
+        heap.removeLeast();
+      } else {
+        least.item = next.value;
+        heap.replaceLeast(least);
+      }
+    }
+    if (skipped + count > most) break;
+    skipped += count;
+    for (const source of sources) source.equal = [];
+  }
+  return { rest: sources.map(remaining), skipped };
+}
+
+function* remaining<Item>({ item, isOver, rest, equal }: Source<Item>): Generator<Item, undefined> {
+  yield* equal;
+  if (isOver) return;
+  yield item;
+  for (let next = rest.next(); next.done !== true; next = rest.next()) yield next.value;
+}
+
 /** The first `size` of any number of items, by `compare`. */
 export class FirstItems<Item> {
   private readonly heap: Heap<Item>;
