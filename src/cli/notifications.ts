@@ -3,7 +3,7 @@ import { type DeliveryState } from '../../projections/deliveries';
 import { STATES } from '../domain/deliveries/stored-delivery';
 import { TOPIC_NAMES, type TopicName } from '../domain/subscriptions/subscription';
 import { CommandError } from '../operations/command-error';
-import { type AnySubscription, type ReceiverOf } from '../operations/notifications';
+import { type AnySubscription } from '../operations/notifications';
 import { SYSTEM_CLOCK } from '../runtime/clock';
 import {
   addedId,
@@ -109,10 +109,10 @@ export function addNotifications(affilog: Command, parts: CliParts): void {
     .option('--state <id>', 'state of the example; by default the first one of the filter', integerFrom(0))
     .option('--wait <seconds>', 'how long to wait for the outcome', integerFrom(0, 600), 15)
     .action(
-      onEngines(parts, async (engines, one: string, other: string, flags: TestFlags) => {
+      onEngines(parts, async (engines, subscriptionId: string, receiverId: string, flags: TestFlags) => {
         const { testReceiver } = await operations();
         const options = { stateId: flags.state, within: flags.wait * 1000, signal: stopSignal() };
-        const { answer, isOver } = await testReceiver(engines, receiverNamed(one, other), options);
+        const { answer, isOver } = await testReceiver(engines, { subscriptionId, receiverId }, options);
         stdout.write(`${JSON.stringify(answer, undefined, 2)}\n`);
         if (answer.state === 'held')
           throw new CommandError('the system has disabled the receiver: the test is sent when it is enabled');
@@ -126,14 +126,12 @@ export function addNotifications(affilog: Command, parts: CliParts): void {
         'disabled stays so.',
     )
     .action(
-      onEngines(parts, async (engines, one: string, other: string) => {
+      onEngines(parts, async (engines, subscriptionId: string, receiverId: string) => {
         const { enableReceiver } = await operations();
-        const which = receiverNamed(one, other);
-        const { receiverId } = which;
-        const isEnabled = await enableReceiver(engines, which);
+        const isEnabled = await enableReceiver(engines, { subscriptionId, receiverId });
         stdout.write(
           isEnabled
-            ? `${receiverId} is enabled: what waits for it is sent\n`
+            ? `${receiverId} is enabled: what waits for it is sent, what has failed before at its next attempt\n`
             : `${receiverId} is disabled by its owner, which stays so: set disabled to false with a PUT\n`,
         );
       }),
@@ -222,14 +220,12 @@ interface TestFlags {
 function ofReceiver(command: Command): Command {
   return command
     .argument('<subscription>', 'its id')
-    .argument('<receiver>', 'its id, as receivers and deliveries list it; the two ids in either order');
-}
-
-/** Ids of subscriptions are twice as long: in whatever order they are given. */
-function receiverNamed(one: string, other: string): ReceiverOf {
-  const [subscriptionId, receiverId] =
-    isSubscriptionId(other) && !isSubscriptionId(one) ? [other, one] : [one, other];
-  return { subscriptionId, receiverId };
+    .argument('<receiver>', 'its id, as receivers and deliveries list it; the two ids in either order')
+    .hook('preAction', (_, { processedArgs }) => {
+      // Ids of subscriptions are twice as long. In this order they are also recorded.
+      const [one, other] = processedArgs as [string, string];
+      if (isSubscriptionId(other) && !isSubscriptionId(one)) processedArgs.splice(0, 2, other, one);
+    });
 }
 
 const isSubscriptionId = (id: string): boolean => /^\w{32}$/.test(id);

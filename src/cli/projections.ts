@@ -195,9 +195,16 @@ async function rebuild(
     const then = isSwapped ? 'swap' : 'keep';
     const options = { ...shown, force, keepMs, retainMs, then } as const;
     const rebuilt = await (await rebuilding()).rebuildProjections(engines, names, options);
-    return rebuilt.map(({ generation: { collection, number }, documents }) => {
-      const ready = isSwapped ? '' : `, ready for \`affilog projections swap ${collection}\``;
-      return `${collection}: generation ${number}, ${documents} documents${ready}`;
+    return rebuilt.map(({ generation: { collection, number }, documents, parked, comparison }) => {
+      const compared =
+        comparison === undefined
+          ? 'nothing to compare with'
+          : `${comparison.differing} differ from the former one`;
+      const lacking = parked === 0 ? '' : `, ${parked} parked (\`affilog parked list\`)`;
+      const ready = isSwapped
+        ? ''
+        : `; \`affilog projections swap ${collection} --reason TEXT\` makes it live`;
+      return `${collection}: generation ${number}, ${documents} documents, ${compared}${lacking}${ready}`;
     });
   });
 }

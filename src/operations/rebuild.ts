@@ -48,7 +48,7 @@ export const PROJECTED: readonly Projected[] = [
 
 type ProjectOptions = Pick<
   RebuildParts,
-  'onProgress' | 'signal' | 'force' | 'keepMs' | 'retainMs' | 'then' | 'sample' | 'batchSize'
+  'onProgress' | 'signal' | 'force' | 'keepMs' | 'retainMs' | 'then' | 'samples' | 'batchSize'
 >;
 
 /**
@@ -152,7 +152,7 @@ export interface Verified extends Verification {
   readonly bytes: number;
 }
 
-type VerifyOptions = Omit<ProjectOptions, 'then' | 'sample' | 'force'> & {
+type VerifyOptions = Omit<ProjectOptions, 'then' | 'samples' | 'force'> & {
   readonly most?: number | undefined;
 };
 
@@ -182,12 +182,14 @@ async function verify(
 ): Promise<readonly Verified[]> {
   const { store } = engines;
   const live = await liveGenerations(store, chosen.own);
-  const counts: number[] = [];
-  for (const generation of live)
-    counts.push(generation === undefined ? 0 : await store.count(targetOf(generation), EVERYTHING));
-  const sample = most === undefined ? 1 : Math.max(1, Math.floor(Math.max(...counts) / Math.max(1, most)));
+  const samples = new Map<string, number>();
+  for (const generation of most === undefined ? [] : live) {
+    if (generation === undefined) continue;
+    const count = await store.count(targetOf(generation), EVERYTHING);
+    samples.set(generation.collection, Math.max(1, Math.floor(count / Math.max(1, most ?? 1))));
+  }
   const found: Verified[] = [];
-  for (const one of await project(engines, chosen, { ...options, then: 'drop', sample })) {
+  for (const one of await project(engines, chosen, { ...options, then: 'drop', samples })) {
     const { generation, documents, parked, bytes, comparison } = one;
     const { collection: name } = generation;
     const at = live.find((each) => each?.collection === name);
@@ -195,7 +197,7 @@ async function verify(
       at: SYSTEM_CLOCK.now().toISOString(),
       position: comparison?.position ?? START,
       ...(at === undefined ? {} : { live: at.number }),
-      ...{ documents, parked, sample },
+      ...{ documents, parked, sample: samples.get(name) ?? 1 },
       differing: comparison?.differing ?? 0,
       differences: comparison?.differences ?? [],
     };

@@ -48,8 +48,8 @@ export interface RebuildParts {
   readonly then?: 'swap' | 'keep' | 'drop';
   /** How long a generation is kept, and followed, that is replaced or ready; by default a day (`RETAIN_MS`). */
   readonly retainMs?: number;
-  /** One document of so many is projected and compared; with `drop`. */
-  readonly sample?: number;
+  /** One document of so many is projected and compared, by the name of the read model; with `drop`. */
+  readonly samples?: ReadonlyMap<string, number>;
   /** Live read models that are not to fall behind because of this; by default those that are rebuilt. */
   readonly beside?: readonly Projection[];
   /** Events at a time. */
@@ -252,7 +252,7 @@ class Rebuild {
         generation &&
           (await compareWithLive(parts.clock, log, store, generation, projector, {
             keptSince: parts.clock.wall() - (parts.keepMs ?? Infinity),
-            isCompared: this.isSampled,
+            isCompared: this.sampledIn(projector.generation.collection),
             onPage: (compared) => {
               this.estimate.reached('compare', Math.min(1, (before + compared) / Math.max(1, all)));
               return this.onBatch(0, START);
@@ -269,7 +269,7 @@ class Rebuild {
       rebuilt.push(await this.complete(projector, comparisons[at]));
     }
     const { measured } = this.estimate;
-    if (measured !== undefined && parts.sample === undefined)
+    if (measured !== undefined && parts.samples === undefined)
       for (const name of this.names) await writeNote(store, 'pace', name, measured);
     return rebuilt;
   }
@@ -283,10 +283,10 @@ class Rebuild {
     return this.parts.then === 'drop' ? 'comparison' : 'rebuild';
   }
 
-  private readonly isSampled = (id: string): boolean => {
-    const { sample = 1 } = this.parts;
-    return sample === 1 || hashOf(id) % sample === 0;
-  };
+  private sampledIn(readModel: string): (id: string) => boolean {
+    const sample = this.parts.samples?.get(readModel) ?? 1;
+    return (id) => sample === 1 || hashOf(id) % sample === 0;
+  }
 
   /**
    * Continues what the same code has begun and was interrupted, drops what else was left, and creates the generations
@@ -329,7 +329,7 @@ class Rebuild {
       generations.push(generation);
       this.untils.set(name, until);
       const projector = await GenerationProjector.open(
-        ...([log, store, projection, generation, parts.code, this.isSampled] as const),
+        ...([log, store, projection, generation, parts.code, this.sampledIn(name)] as const),
       );
       const pass = passes.get(until) ?? { until, position: until, projectors: [] };
       if (projector.checkpoint < pass.position) pass.position = projector.checkpoint;

@@ -45,7 +45,7 @@ describe('affilog projections (decisions X122, X123, X126 to X128)', () => {
   it('rebuilds, swaps in, rolls back and discards', async () => {
     const built = await affilog('rebuild', 'products', 'vouchers', '--no-swap');
     expect(built.out).toMatch(
-      /^products: generation \d+, 2 documents, ready for `affilog projections swap products`\nvouchers: /,
+      /^products: generation \d+, 2 documents, 0 differ from the former one; `affilog projections swap products --reason TEXT` makes it live\nvouchers: /,
     );
     expect((await projections('list', 'products')).out).toContain('is ready to be swapped in until');
     expect((await projections('swap', 'products', ...WHY)).out).toMatch(

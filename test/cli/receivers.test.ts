@@ -98,8 +98,12 @@ describe('affilog notifications enable (decisions N8, N14, N16)', () => {
     // In either order.
     expect(await notifications('enable', receiver, sample.id)).toEqual({
       ...{ code: 0, err: '' },
-      out: `${receiver} is enabled: what waits for it is sent\n`,
+      out: `${receiver} is enabled: what waits for it is sent, what has failed before at its next attempt\n`,
     });
+    const recorded = await run(['actions', '--action', 'notifications enable'], {
+      DATA_DIR: world.app.folder,
+    });
+    expect(recorded.out).toContain(`subscription=${sample.id} receiver=${receiver}`);
     expect(await sample.json('/receivers')).toMatchObject([{ state: 'enabled' }, { state: 'enabled' }]);
   });
 
