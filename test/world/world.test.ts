@@ -12,7 +12,7 @@ const world = (...args: readonly string[]) =>
     maxBuffer: 64 * 1024 * 1024,
   });
 
-const SEEDS = cases(2_000, 60);
+const SEEDS = cases(2_000, 300);
 /** At full size others each time: a failure names its seed, for `npm run world -- --seed`. */
 const FROM = FULL_SIZE ? Math.floor(Math.random() * 2 ** 31) : 1_000;
 
