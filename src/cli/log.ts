@@ -272,7 +272,7 @@ export function addServer(affilog: Command, parts: CliParts): void {
       'List the documents that an event is folded into, as the live read models have them now, or one by its id.',
     )
     .argument('[readModel]', 'read model, such as products')
-    .argument('[id]', 'id of the document')
+    .argument('[id]', 'id of the document; of a product also FEED-SOURCE_PRODUCT_ID')
     .option('--position <position>', 'those of the event at this log position')
     .action(
       onEngines(
@@ -291,10 +291,17 @@ export function addServer(affilog: Command, parts: CliParts): void {
             position === undefined
               ? [await documentNamed(store, readModel ?? '', id ?? '')]
               : await documentsOfEvent(log, store, position);
-          await printList(parts, flags, found, (one) =>
-            [one.readModel, one.id, one.document === undefined ? 'none' : JSON.stringify(one.document)].join(
-              '\t',
-            ),
+          await printList(
+            parts,
+            flags,
+            found,
+            (one) =>
+              [
+                one.readModel,
+                one.id,
+                one.document === undefined ? 'none' : JSON.stringify(one.document),
+              ].join('\t'),
+            'no read model has a document of this event',
           );
         },
       ),

@@ -1,4 +1,5 @@
 import { type Position, type RecordedEvent, START, positionOf, numberOf } from '../kernel/event';
+import { offerId } from '../domain/products/offer';
 import { type EventLog } from '../kernel/event-log';
 import { NamedError } from '../kernel/fault';
 import { pacer } from '../runtime/concurrency';
@@ -230,12 +231,21 @@ export async function documentsOfEvent(
   return found;
 }
 
-/** A document by the name of its read model and its id. Raises `UsageError`. */
+/**
+ * A document by the name of its read model and its id; one of a product also by `<feedId>-<sourceProductId>`, as messages
+ * have it. Raises `UsageError`.
+ */
 export async function documentNamed(store: ReadStore, name: string, id: string): Promise<ShownDocument> {
   const [projection, ...others] = projectionsNamed(name);
   if (projection === undefined || others.length > 0)
     throw new UsageError(`readModel=${name.slice(0, 100)}: expected the name of one read model`);
-  return await documentIn(store, projection.collection.name, id);
+  const { name: readModel } = projection.collection;
+  const found = await documentIn(store, readModel, id);
+  if (found.document !== undefined) return found;
+  const [, feed, own] = /^(\d{1,15})-(.+)$/s.exec(id) ?? [];
+  if (own === undefined) return found;
+  const ofProduct = await documentIn(store, readModel, offerId(Number(feed), own));
+  return ofProduct.document === undefined ? found : ofProduct;
 }
 
 async function eventAtPosition(log: EventLog, position: Position): Promise<RecordedEvent | undefined> {

@@ -61,6 +61,17 @@ describe('affilog why (decisions X110)', () => {
     expect((await product())[1]).toContain('  yes  projected: the read model products is live');
   });
 
+  it('is followed by what read models know of a product, by the same name (decisions X132)', async () => {
+    const documents = (...args: readonly string[]) => run(['documents', ...args], { DATA_DIR: app.folder });
+    const id = `${FEEDS.german}-it’s new`;
+    expect((await documents('products', id)).out).toMatch(/^products\t[0-9a-f-]{36}\t\{.*it’s new/);
+    expect((await documents('price-history', id)).out).toMatch(
+      /^price-history\t[0-9a-f-]{36}\t\{"feedId":22001,/,
+    );
+    expect((await documents('products', '7-none')).out).toBe('products\t7-none\tnone\n');
+    expect((await documents('--position', '1')).out).toBe('no read model has a document of this event\n');
+  });
+
   it('says of a product that nothing has happened to what one is notified of, and of the last load', async () => {
     const id = `${FEEDS.german}-it’s new`;
     const { code, out, err } = await why('delivery', id);

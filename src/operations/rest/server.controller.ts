@@ -22,7 +22,7 @@ export abstract class ServerPlace {
 const documentKeys = {
   position: { type: TEXT, description: 'Those of the event at this log position' },
   readModel: { type: TEXT, description: 'Read model, such as vouchers; together with `id`' },
-  id: { type: TEXT, description: 'Id of one document' },
+  id: { type: TEXT, description: 'Id of one document; of a product also `<feedId>-<sourceProductId>`' },
 } as const satisfies KeyTable;
 
 const optional = { optional: true } as const;
