@@ -165,7 +165,7 @@ function validatorOf(schema: Json, components: Json): z.ZodType {
       }
     return JSON.parse(text.replaceAll('#/components/schemas/', '#/$defs/')) as Json;
   };
-  return z.fromJSONSchema({ ...local(schema), $defs } as z.core.JSONSchema.JSONSchema);
+  return z.fromJSONSchema({ ...local(schema), $defs });
 }
 
 /**
