@@ -181,7 +181,10 @@ class Rebuild {
   private readModel: RebuildProgress['readModel'];
   private passes: readonly Pass[] = [];
   private notedAt = -Infinity;
+  /** Those that are not complete yet. */
   private generations: readonly Generation[] = [];
+  /** Whether notes say that they are those of this rebuild. */
+  private isNoted = false;
   /** By collection: documents are described with the directory of this position. */
   private readonly untils = new Map<string, Position>();
   private ahead: Position | undefined;
@@ -339,6 +342,7 @@ class Rebuild {
     this.generations = generations;
     this.passes = [...passes.values()];
     await this.note();
+    this.isNoted = true;
   }
 
   private async refuseUnlessSound(
@@ -383,7 +387,7 @@ class Rebuild {
     const { store, parts } = this;
     const { clock, then = 'swap', retainMs = RETAIN_MS } = parts;
     const { collection } = generation;
-    await this.checkLease();
+    await this.checkNotes();
     await store.refresh(targetOf(generation));
     const documents = await store.count(targetOf(generation), EVERYTHING);
     const bytes = await store.size(generation);
@@ -401,6 +405,7 @@ class Rebuild {
     }
     if (then === 'drop') await dropGenerations(store, [generation]);
     await removeNote(store, this.kind, collection);
+    this.generations = this.generations.filter((one) => one.collection !== collection);
     const state = then === 'swap' ? 'live' : 'building';
     return {
       ...{ generation: { ...generation, state }, documents, parked: parked.size, bytes },
@@ -418,6 +423,20 @@ class Rebuild {
   private async checkLease(): Promise<void> {
     this.parts.signal?.throwIfAborted();
     if (!(await this.lease.acquire())) throw new RebuildUnderWay(TAKEN_OVER);
+  }
+
+  /**
+   * Whoever has taken the lease over, as when clocks are set, continues what is noted here. It may have completed that, and
+   * released the lease, before this one has asked for it again.
+   */
+  private async checkNotes(): Promise<void> {
+    await this.checkLease();
+    const notes = await readNotes(this.store, this.kind, this.names);
+    for (const { collection, number } of this.generations) {
+      const note = notes.get(collection);
+      if (note?.owner !== this.parts.owner || note.generation !== number)
+        throw new RebuildUnderWay(TAKEN_OVER);
+    }
   }
 
   private async enter(phase: RebuildProgress['phase']): Promise<void> {
@@ -455,12 +474,13 @@ class Rebuild {
   /** Leaves a note of how far it is, with which it can be continued. */
   private async note(): Promise<void> {
     const { store, parts } = this;
+    if (this.isNoted) await this.checkNotes();
     const { phase, events, total, rate, secondsLeft } = this.progress();
     const now = parts.clock.wall();
     this.notedAt = parts.clock.monotonic();
     for (const { collection, number: generation } of this.generations)
       await writeNote(store, this.kind, collection, {
-        ...{ generation, owner: parts.owner, code: parts.code, phase, readModels: this.generations.length },
+        ...{ generation, owner: parts.owner, code: parts.code, phase, readModels: this.projections.length },
         until: this.untils.get(collection) ?? START,
         ...{ events, total, rate: Math.round(rate), skipped: this.skipped.get(collection) ?? 0 },
         ...(secondsLeft === undefined ? {} : { end: new Date(now + 1000 * secondsLeft).toISOString() }),

@@ -7,6 +7,7 @@ import {
   type RebuildParts,
   type RebuildProgress,
   RebuildRefused,
+  RebuildUnderWay,
 } from '../../src/projector/rebuild';
 import { SYSTEM_CLOCK } from '../../src/runtime/clock';
 import { pauseCall } from '../support/pause-call';
@@ -151,6 +152,21 @@ describe('a rebuild', () => {
     const numbers = both.map(([rebuilt]) => rebuilt!.generation.number);
     expect(numbers[0]).not.toBe(numbers[1]);
     expect(await states()).toEqual(['retired', 'live']);
+  });
+
+  test('gives up what another one has continued and completed meanwhile (decisions X128)', async () => {
+    const finish = pauseCall(world.store, 'finish', 1);
+    const one = rebuildAgain([products], { owner: 'one', force: true });
+    await finish.reached;
+    const rebuildLease = { ...DOMAIN_LOG.rebuildLease, name: 'rebuild by another clock' };
+    const [continued] = await rebuildAgain([products], {
+      ...{ owner: 'other', source: { ...DOMAIN_LOG, rebuildLease } },
+    });
+    finish.release();
+    await expect(one).rejects.toThrow(RebuildUnderWay);
+    const all = await world.store.generations('products');
+    expect(all.map(({ state }) => state)).toEqual(['retired', 'live']);
+    expect(all.at(-1)?.number).toBe(continued?.generation.number);
   });
 
   test('keeps what another one makes live after all, whose lease did not count any more', async () => {
