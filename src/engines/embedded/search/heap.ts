@@ -101,7 +101,7 @@ export function* mergedFrom<Item extends object>(
   }
 }
 
-interface Source<Item> {
+interface MergedSource<Item> {
   item: Item;
   isOver: boolean;
   readonly rest: Iterator<Item, unknown>;
@@ -115,8 +115,8 @@ function withoutEqual<Item extends object>(
   sorted: readonly Iterator<Item, unknown>[],
   compare: (a: Item, b: Item) => number,
 ): { readonly rest: readonly Iterator<Item, unknown>[]; readonly skipped: number } {
-  const heap = new Heap<Source<Item>>((a, b) => compare(a.item, b.item));
-  const sources: Source<Item>[] = [];
+  const heap = new Heap<MergedSource<Item>>((a, b) => compare(a.item, b.item));
+  const sources: MergedSource<Item>[] = [];
   for (const rest of sorted) {
     const { done, value } = rest.next();
     if (done === true) continue;
@@ -147,7 +147,7 @@ function withoutEqual<Item extends object>(
   return { rest: sources.map(remaining), skipped };
 }
 
-function* remaining<Item>({ item, isOver, rest, equal }: Source<Item>): Generator<Item, undefined> {
+function* remaining<Item>({ item, isOver, rest, equal }: MergedSource<Item>): Generator<Item, undefined> {
   yield* equal;
   if (isOver) return;
   yield item;
