@@ -26,7 +26,7 @@ const ROLLBACKS = 10;
 /** Hundreds of searches before the rebuild: until engines and code are as fast as they get, and then those that are measured. */
 const BEFORE = { warm: 60, measured: 5 } as const;
 /** With fewer, nothing is measured that needs to be warm. */
-const WARM_COUNT = 100_000;
+const WARM_COUNT = 10_000;
 const POST_MS = 500;
 /** Of a client that has no other search under way. */
 const POSTED_SEARCH = `/1.0/products;fid=${POSTED};pageSize=1?token=${PUBLISHER_TOKEN}`;
