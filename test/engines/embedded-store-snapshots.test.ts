@@ -6,6 +6,7 @@ import { type ReadStore } from '../../src/kernel/read-store';
 import { OFFERS } from '../contracts/read-store/documents';
 import { scanning } from '../contracts/read-store/scanning';
 import { at, live, put, type Subject } from '../contracts/read-store/subject';
+import { openFilesIn } from '../support/open-files';
 import { storeFolder } from '../support/store-folder';
 
 const MB = 1_000_000;
@@ -119,5 +120,36 @@ describe('the WAL of a read model', () => {
     ends = true;
     await readers;
     expect(largest).toBeLessThan(300 * MB);
+  });
+});
+
+describe('files of long reads', () => {
+  beforeEach(async () => {
+    await live(await open(), OFFERS);
+    await put(
+      store,
+      target,
+      ['a', 'b'].map((id) => ({ id, fields: { feedId: 1, groupId: id }, body: '{}' })),
+      1,
+    );
+  });
+  afterEach(close);
+
+  it('are few, however many there were', async () => {
+    for (let read = 0; read < 300; read += 1)
+      for await (const found of store.scan(target, EVERYTHING)) expect(found).toHaveLength(2);
+    expect(openFilesIn(directory).length).toBeLessThan(20);
+  });
+
+  it('are few after many at a time, of which some were given up', async () => {
+    for (let round = 0; round < 30; round += 1) {
+      const reads = Array.from({ length: 10 }, () =>
+        store.snapshot(target, EVERYTHING)[Symbol.asyncIterator](),
+      );
+      for (const read of reads) expect((await read.next()).value).toMatchObject({ total: 2 });
+      for (const read of reads) await read.return?.();
+      await new Promise(setImmediate);
+    }
+    expect(openFilesIn(directory).length).toBeLessThan(400);
   });
 });

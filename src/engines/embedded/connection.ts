@@ -141,9 +141,16 @@ export function closeDatabase(database: DatabaseSyncInstance): void {
       // Closing rolls back too.
     } finally {
       database.close();
+      closed += 1;
+      if (closed === MOST_CLOSED) setImmediate(releaseClosedFiles);
     }
   });
 }
+
+/** How many databases may be closed before their files are released: each has up to three descriptors. */
+const MOST_CLOSED = 100;
+/** Databases of this thread that were closed since their files were released. */
+let closed = 0;
 
 let collectGarbage: (() => void) | undefined;
 
@@ -153,6 +160,7 @@ let collectGarbage: (() => void) | undefined;
  * collection of this thread's heap, so call it only for rare events, such as the removal of a file.
  */
 export function releaseClosedFiles(): void {
+  closed = 0;
   setFlagsFromString('--expose-gc');
   collectGarbage ??= runInNewContext('gc') as () => void;
   collectGarbage();

@@ -283,15 +283,16 @@ export class EmbeddedStore extends ReadStore {
     read: (own: GenerationFile) => AsyncIterable<Batch>,
   ): AsyncGenerator<Batch> {
     const registered = this.resolve(target);
-    const own = this.at(target, (generation) => requireFinished(generation).openForScan());
+    const generation = this.at(target, requireFinished);
+    const own = generation.openForScan();
     this.longReads.add(own);
     try {
       yield* read(own);
     } catch (error) {
       throw error instanceof DamagedIndex ? this.refused(registered, error) : error;
     } finally {
-      own.close();
       this.longReads.delete(own);
+      generation.endScan(own);
       if (own.isRemoved()) setImmediate(releaseClosedFiles);
     }
   }

@@ -101,6 +101,9 @@ export class GenerationFile {
   /** Throws if the current query is to be stopped. */
   readonly check: () => void;
   private isFinished = false;
+  private isClosed = false;
+  /** A connection that the next long read uses. */
+  private scanned: GenerationFile | undefined;
   private merging: { readonly merge: Merge; readonly steps: Generator<undefined> } | undefined;
 
   /** `clock` stops queries. `cache` and `arrays` are for the search index. */
@@ -139,9 +142,22 @@ export class GenerationFile {
     }
   }
 
-  /** Opens another connection, for one scan of the whole file. */
+  /** A connection of its own for a long read, until `endScan`. */
   openForScan(): GenerationFile {
-    return new GenerationFile(this.path, this.spec, { setUp: READING_PRAGMAS });
+    const own = this.scanned ?? new GenerationFile(this.path, this.spec, { setUp: READING_PRAGMAS });
+    this.scanned = undefined;
+    return own;
+  }
+
+  /** One connection is kept for the next long read: to open another one costs more, and a closed one keeps its files. */
+  endScan(own: GenerationFile): void {
+    if (this.isClosed || this.scanned !== undefined || own.isRemoved()) {
+      own.close();
+      return;
+    }
+    own.index.forget();
+    own.file.attempt('PRAGMA shrink_memory');
+    this.scanned = own;
   }
 
   /** How far the log has been projected into it. */
@@ -281,6 +297,8 @@ export class GenerationFile {
   }
 
   close(): void {
+    this.isClosed = true;
+    this.scanned?.close();
     this.index.forget();
     this.file.close();
   }

@@ -185,6 +185,7 @@ const COPY_BATCH = 500;
 class Listing {
   /** Rows of id, version and body, if copied. */
   private copied: Generator<SqlRow, undefined> | undefined;
+  private hasTable = false;
 
   /** `table` is the name of the temporary table for the copy. */
   constructor(
@@ -205,6 +206,7 @@ class Listing {
   /** Copies the rest in steps. After the last step, the transaction may end. */
   *copy(): Generator<undefined> {
     const { file, table } = this;
+    this.hasTable = true;
     file.execute(`CREATE TEMP TABLE ${table} (n INTEGER PRIMARY KEY, id TEXT, version TEXT, body TEXT)`);
     for (let rows = take(this.rows, COPY_BATCH); rows.length > 0; rows = take(this.rows, COPY_BATCH)) {
       file.run(
@@ -220,6 +222,7 @@ class Listing {
   end(): void {
     this.rows.return?.(undefined);
     this.copied?.return(undefined);
+    if (this.hasTable) this.file.attempt(`DROP TABLE IF EXISTS temp.${this.table}`);
   }
 }
 
