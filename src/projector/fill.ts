@@ -11,8 +11,11 @@ import { unpausedOf } from './wait';
 /** Large batches: nobody reads the new generation yet, and a document that changes often is written less often. */
 const BUILD_BATCH = 5000;
 
-/** Called after each batch with the number of its events. May raise to stop the work. */
-export type OnBatch = (events: number, position: Position) => Promise<void>;
+/**
+ * Called after each batch with the number of its events. It may still be being written: `written` waits for that. May raise to
+ * stop the work.
+ */
+export type OnBatch = (events: number, position: Position, written?: () => Promise<unknown>) => Promise<void>;
 
 /**
  * Creates a new generation of each projection and folds all events up to `until` into them, in one pass. Documents
@@ -65,7 +68,7 @@ export async function fillGenerations(
         // Also of those that the batch does not concern: whoever is killed continues from the lowest checkpoint. Written
         // while the next one is folded.
         for (const projector of projectors) await projector.record();
-        await onBatch(events.length, position);
+        await onBatch(events.length, position, () => flushAll(projectors));
       }
       if (whole.position === until) break;
     }
@@ -127,24 +130,35 @@ const LONGEST = { ms: 5_000, ofWork: 4 } as const;
 const WITHOUT = { ms: 30_000, more: 1.25 } as const;
 const SAMPLES = 100;
 /** How long the work between two calls takes (ms), about: without its requests, about so many one after the other. */
-const PART_MS = { work: 200, requests: 4 } as const;
+const PART_MS = { least: 25, first: 100, most: 200, requests: 4 } as const;
+/** How much shorter it becomes at once, at most, when it has made them too late, and how much longer again when not. */
+const LATE = { least: 1 / 2, longer: 1.15 } as const;
 /** The share of the time of a part that is taken to be work, at least. */
 const LEAST_WORK = 1 / 4;
 /** How many events a part has: at least, at first, and at most. */
-const PART = { least: 50, first: 500, most: 100_000 } as const;
+const PART = { least: 50, first: 100, most: 100_000 } as const;
 /** How much smaller or larger a part should be than the one before, at most: it goes half the way. */
 const CHANGE = { least: 1 / 4, most: 2 } as const;
+
+interface PaceOptions {
+  readonly signal?: AbortSignal | undefined;
+  readonly written?: (() => Promise<unknown>) | undefined;
+}
 
 /**
  * Paces work beside live read models, so that these stay less than a second behind the log: waits while they are
  * further behind than they are without it. How far that is shows while it stands still, for 5 s at most in half a minute.
- * Without a projector, and while they are paused or make no progress at all, there is nothing to wait for.
+ * Without a projector, and while they are paused or make no progress at all, there is nothing to wait for. The parts of the
+ * work become smaller as long as they leave live read models further behind than that.
  */
 export class Pacer {
   private heads: readonly { readonly position: Position; readonly at: number }[] = [];
+  private lookedAt: number;
   private nextAt = -Infinity;
   private live: Position = START;
   private size: number = PART.first;
+  /** How long the work of a part is to take (ms): as long as live read models bear it. */
+  private workMs: number = PART_MS.first;
   private resumedAt: number | undefined;
   private isFollowed: boolean;
   /** How long a request to the store takes (ms): a moving average. */
@@ -160,6 +174,7 @@ export class Pacer {
     private readonly source: Source,
   ) {
     this.isFollowed = projections.length > 0;
+    this.lookedAt = clock.monotonic();
   }
 
   /** How many events to process until the next call of `pace`; all at once if nobody follows the log meanwhile. */
@@ -167,11 +182,14 @@ export class Pacer {
     return this.isFollowed ? this.size : Infinity;
   }
 
-  /** Call it after each part of the work, with the number of its events; 0 is work of another kind. */
-  async pace(events: number, signal?: AbortSignal): Promise<void> {
+  /**
+   * Call it after each part of the work, with the number of its events; 0 is work of another kind. `written` waits for
+   * what is still being written.
+   */
+  async pace(events: number, { signal, written = () => Promise.resolve() }: PaceOptions = {}): Promise<void> {
     const { clock, resumedAt = clock.monotonic() } = this;
     const worked = clock.monotonic() - resumedAt;
-    await this.wait(worked, signal);
+    await this.wait(worked, written, signal);
     if (events > 0 && worked > 0) this.resize(events, worked);
     this.resumedAt = clock.monotonic();
   }
@@ -179,13 +197,13 @@ export class Pacer {
   private resize(events: number, worked: number): void {
     const { size } = this;
     const work = Math.max(worked - PART_MS.requests * this.requestMs, LEAST_WORK * worked);
-    const wanted = between(CHANGE.least * size, (events * PART_MS.work) / work, CHANGE.most * size);
+    const wanted = between(CHANGE.least * size, (events * this.workMs) / work, CHANGE.most * size);
     this.size = Math.floor(between(PART.least, (size + wanted) / 2, PART.most));
   }
 
-  private async wait(worked: number, signal?: AbortSignal): Promise<void> {
+  private async wait(worked: number, written: () => Promise<unknown>, signal?: AbortSignal): Promise<void> {
     const { clock, tolerated } = this;
-    const began = clock.monotonic();
+    let began = clock.monotonic();
     if (began < this.nextAt || this.projections.length === 0) return;
     const isMeasured = began < tolerated.until;
     const most = isMeasured ? tolerated.ms : BEHIND_MS;
@@ -193,21 +211,31 @@ export class Pacer {
     // Progress since the last look counts: this one may take longer than it may wait.
     const reached = this.live;
     let behind = await this.behindMs();
-    let [waited, without] = [0, 0];
+    let [waited, without, furthest] = [0, 0, behind];
     // What is appended while it stands still shows how far they are behind without it.
+    if (behind > most && !isMeasured) {
+      await written();
+      began = clock.monotonic();
+    }
     const isEnough = (): boolean => waited >= (isMeasured ? longest : Math.min(behind, longest));
     while (behind > most && !isEnough()) {
       await clock.pause(WAIT_MS, signal);
       behind = await this.behindMs();
       waited = clock.monotonic() - began;
       without = Math.max(without, Math.min(behind, waited));
+      furthest = Math.max(furthest, behind);
     }
     const now = clock.monotonic();
     this.nextAt = now + LOOK_MS;
-    if (isMeasured || waited === 0) return;
-    const isStill = behind > most && this.live === reached;
-    const ms = isStill ? Infinity : Math.max(BEHIND_MS, WITHOUT.more * without);
-    this.tolerated = { ms, until: now + WITHOUT.ms };
+    if (!isMeasured && waited > 0) {
+      const isStill = behind > most && this.live === reached;
+      const ms = isStill ? Infinity : Math.max(BEHIND_MS, WITHOUT.more * without);
+      this.tolerated = { ms, until: now + WITHOUT.ms };
+    }
+    const borne = Math.max(BEHIND_MS, this.tolerated.ms) / furthest;
+    const change = borne < 1 ? Math.max(LATE.least, borne) : LATE.longer;
+    // Not less than a request, or there would be little else.
+    this.workMs = between(Math.max(PART_MS.least, this.requestMs), change * this.workMs, PART_MS.most);
   }
 
   /** For how long the live read models have been behind the log, as far as it was observed. */
@@ -225,8 +253,11 @@ export class Pacer {
     this.requestMs += (now - began - this.requestMs) / 4;
     this.isFollowed = holder !== undefined;
     if (!this.isFollowed) return 0;
+    // It was appended at some time since the last look.
+    const at = (now + this.lookedAt) / 2;
+    this.lookedAt = now;
     if (head > (this.heads.at(-1)?.position ?? START) && this.heads.length < SAMPLES)
-      this.heads = [...this.heads, { position: head, at: now }];
+      this.heads = [...this.heads, { position: head, at }];
     this.live = projections.reduce<Position>((least, projection, at) => {
       const checkpoint = unpaused.includes(projection) ? (checkpoints[at] ?? head) : head;
       return checkpoint < least ? checkpoint : least;

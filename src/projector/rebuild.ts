@@ -221,9 +221,9 @@ class Rebuild {
     this.estimate.enter('project');
     for (const pass of this.passes) {
       const { until } = pass;
-      const onBatch: OnBatch = async (events, position) => {
+      const onBatch: OnBatch = async (events, position, written) => {
         pass.position = position;
-        await this.onBatch(events, position);
+        await this.onBatch(events, position, written);
       };
       const part = (): number => this.pacer.part;
       await fillGenerations(log, pass.projectors, {
@@ -413,11 +413,11 @@ class Rebuild {
     };
   }
 
-  private readonly onBatch: OnBatch = async (events) => {
+  private readonly onBatch: OnBatch = async (events, _position, written) => {
     this.meter.count(events);
     await this.report();
     await this.checkLease();
-    await this.pacer.pace(events, this.parts.signal);
+    await this.pacer.pace(events, { signal: this.parts.signal, written });
   };
 
   private async checkLease(): Promise<void> {

@@ -65,7 +65,7 @@ interface Model {
   /** Of each part, however small, and of each of its events. */
   readonly fixed: number;
   readonly perEvent: number;
-  /** Between two events that are appended, and until they are projected: longer by what is worked meanwhile. */
+  /** Between two events that are appended, and until they are projected: longer by the work on events meanwhile. */
   readonly every: number;
   readonly lag: number;
   readonly whileWorking?: number;
@@ -78,9 +78,11 @@ async function workFor(ms: number, paced: Pacer, { fixed, perEvent, every, lag, 
   const late: number[] = [];
   const parts: { readonly events: number; readonly took: number; readonly at: number }[] = [];
   let next = 0;
-  const happen = async (now: number): Promise<void> => {
-    for (; next <= now; next += every)
-      pending.push({ position: await world.emit(listed(`p${next}`)), at: next, due: next + lag });
+  const happen = async (now: number, working = 0): Promise<void> => {
+    for (; next <= now; next += every) {
+      const due = next + lag + working * (now - next);
+      pending.push({ position: await world.emit(listed(`p${next}`)), at: next, due });
+    }
     const done = pending.filter(({ due }) => due <= now);
     const last = done.at(-1);
     if (last === undefined) return;
@@ -92,9 +94,10 @@ async function workFor(ms: number, paced: Pacer, { fixed, perEvent, every, lag, 
     const events = paced.part;
     const took = fixed + perEvent * events;
     await happen(clock.now_);
-    for (const one of pending) one.due += whileWorking * took;
+    const delay = whileWorking * perEvent * events;
+    for (const one of pending) one.due += delay;
     clock.now_ += took;
-    await happen(clock.now_);
+    await happen(clock.now_, delay / took);
     parts.push({ events, took, at: clock.now_ });
     await paced.pace(events);
   }
@@ -141,6 +144,22 @@ describe('work beside live read models (decisions X128)', () => {
     await paced.pace(0);
     expect(clock.paused).toBeGreaterThanOrEqual(300);
     expect(clock.paused).toBeLessThan(400);
+  });
+
+  test('learns how far they are behind without it once everything is written', async () => {
+    await follow();
+    const paced = pacer();
+    const written = jest.fn(async () => undefined);
+    await behindFor(200, paced);
+    await paced.pace(0, { written });
+    expect(written).not.toHaveBeenCalled();
+    clock.now_ += 500;
+    clock.onPause = async () => expect(written).toHaveBeenCalledTimes(1);
+    await paced.pace(0, { written });
+    expect(clock.paused).toBeGreaterThan(0);
+    clock.now_ += 500;
+    await paced.pace(0, { written });
+    expect(written).toHaveBeenCalledTimes(1);
   });
 
   test('does not wait for what is less behind', async () => {
@@ -235,6 +254,16 @@ describe('work beside live read models (decisions X128)', () => {
       expect(perEvent * paced.part).toBeLessThanOrEqual(250);
       expect(perEvent * paced.part).toBeGreaterThanOrEqual(150);
     }
+  });
+
+  test('is done in smaller parts while larger ones leave them too far behind', async () => {
+    const model = { fixed: 180, perEvent: 0.3, every: 70, lag: 250, whileWorking: 2 };
+    const paced = pacer(PROJECTIONS, slow(world.store, 60));
+    const { late, share, longest, ofEvents } = await workFor(60_000, paced, model);
+    expect(late).toBeLessThan(900);
+    expect(longest).toBeLessThan(300);
+    // It is not starved.
+    expect(share * ofEvents).toBeGreaterThan(0.1);
   });
 
   test.each([60, 200])('is not cut into smaller parts because requests take %d ms', async (ms) => {
