@@ -7,17 +7,11 @@ import { EVERYTHING } from '../kernel/query';
 import { type ReadStore, targetOf } from '../kernel/read-store';
 import { defined } from '../kernel/without';
 import { dropAllAsOf } from '../projector/as-of';
-import { liveGenerations } from '../projector/generations';
+import { discardBeside, liveGenerations } from '../projector/generations';
 import { readNotes, removeNote, type Verification, writeNote } from '../projector/notes';
 import { isOfOtherLog, recordOrigin, refuseOtherLog } from '../projector/origin';
 import { DELIVERY_LOG, DOMAIN_LOG, type Projection, type Source } from '../projector/projection';
-import {
-  discardBeside,
-  rebuild,
-  type RebuildParts,
-  type RebuildProgress,
-  type Rebuilt,
-} from '../projector/rebuild';
+import { rebuild, type RebuildParts, type RebuildProgress, type Rebuilt } from '../projector/rebuild';
 import { type Swapped, swapStandby } from '../projector/standby';
 import { SYSTEM_CLOCK } from '../runtime/clock';
 import { isAbort, reasonOf } from '../runtime/unavailable';

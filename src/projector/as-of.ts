@@ -13,12 +13,12 @@ import {
 import { type Clock } from '../runtime/clock';
 import { LeaseHolder } from '../runtime/lease-holder';
 import { GenerationProjector } from './generation-projector';
-import { dropGenerations } from './generations';
+import { dropGenerations, type LeaseParts, RebuildUnderWay, TAKEN_OVER, whileBuilding } from './generations';
 import { prepareParked } from './parked';
 import { ProgressMeter } from './progress-meter';
 import { type Projection } from './projection';
 import { fillGenerations } from './fill';
-import { acquireLease, type RebuildParts, RebuildUnderWay, TAKEN_OVER } from './rebuild';
+import { type RebuildParts } from './rebuild';
 
 /**
  * Read models as of a position of the log, under a name (ADR 44). Each is the live generation of a collection of its
@@ -65,7 +65,7 @@ function collectionAsOf(collection: string, name: string): string {
   return `${collection}--${name}`;
 }
 
-export interface AsOfParts extends Pick<RebuildParts, 'clock' | 'owner' | 'code' | 'onProgress' | 'signal'> {
+export interface AsOfParts extends LeaseParts, Pick<RebuildParts, 'code' | 'onProgress'> {
   /** Called once the request is known to be valid, before its position is searched for and the events are folded. */
   readonly onBegin?: (begun: BegunAsOf) => Promise<void>;
 }
@@ -98,7 +98,7 @@ export async function buildAsOf(
   parts: AsOfParts,
 ): Promise<AsOf> {
   const { clock, code, onProgress, onBegin, signal } = parts;
-  return await withLease(store, parts, async (lease) => {
+  return await whileBuilding(store, LEASE, parts, async (lease) => {
     const before = await acceptable(store, name, known);
     await prepareParked(store);
     await createUnlessLive(store, COLLECTION);
@@ -206,12 +206,8 @@ export async function completeModels(
 }
 
 /** Removes what has a name; its disk space is freed by the store. Raises `UnknownAsOf`, `RebuildUnderWay`. */
-export async function dropAsOf(
-  store: ReadStore,
-  name: string,
-  parts: Pick<AsOfParts, 'clock' | 'owner' | 'signal'>,
-): Promise<void> {
-  await withLease(store, parts, async () => {
+export async function dropAsOf(store: ReadStore, name: string, parts: LeaseParts): Promise<void> {
+  await whileBuilding(store, LEASE, parts, async () => {
     const known = await listAsOf(store);
     const asOf = known.find((one) => one.name === name);
     if (asOf === undefined) throw new UnknownAsOf(name, known);
@@ -220,12 +216,9 @@ export async function dropAsOf(
 }
 
 /** Drops all: the store belongs to another log by now. */
-export async function dropAllAsOf(
-  store: ReadStore,
-  parts: Pick<AsOfParts, 'clock' | 'owner' | 'signal'>,
-): Promise<void> {
+export async function dropAllAsOf(store: ReadStore, parts: LeaseParts): Promise<void> {
   if ((await listAsOf(store)).length === 0) return;
-  await withLease(store, parts, async () => {
+  await whileBuilding(store, LEASE, parts, async () => {
     for (const asOf of await listAsOf(store)) await forget(store, asOf);
   });
 }
@@ -298,19 +291,4 @@ async function remove(store: ReadStore, generations: Parameters<typeof dropGener
 async function save(store: ReadStore, asOf: AsOf): Promise<void> {
   const put = { id: asOf.name, fields: {}, body: JSON.stringify(asOf) };
   await store.write(TARGET, [{ version: START, put }]);
-}
-
-/** One process at a time builds or drops. Raises `RebuildUnderWay`. */
-async function withLease<T>(
-  store: ReadStore,
-  { clock, owner, signal }: Pick<AsOfParts, 'clock' | 'owner' | 'signal'>,
-  work: (lease: LeaseHolder) => Promise<T>,
-): Promise<T> {
-  const lease = new LeaseHolder(clock, store, LEASE.name, owner, LEASE.ms);
-  await acquireLease(lease, LEASE.ms, signal);
-  try {
-    return await lease.renewDuring(() => work(lease));
-  } finally {
-    await lease.release();
-  }
 }

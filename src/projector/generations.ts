@@ -8,7 +8,7 @@ import {
   targetOf,
 } from '../kernel/read-store';
 import { type Clock } from '../runtime/clock';
-import { LeaseHolder } from '../runtime/lease-holder';
+import { LeaseHolder, type LeaseKind } from '../runtime/lease-holder';
 import { readNotes, readNotesOf, removeNote, type Standby, writeNote } from './notes';
 import { forgetParked } from './parked';
 import { DOMAIN_LOG, type Projection, type Source } from './projection';
@@ -105,15 +105,41 @@ export function standbysAmong(
 /** There is no generation that may become live, or it has parked documents. */
 export class SwapRefused extends Refusal {}
 
-export interface SwappingParts {
+/** Another process is rebuilding, or was killed a moment ago. */
+export class RebuildUnderWay extends Refusal {}
+
+export const TAKEN_OVER = 'another rebuild has taken over: wait for it to finish, then try again';
+
+/** Who works under a lease. */
+export interface LeaseParts {
   readonly clock: Clock;
   /** A name that no other process uses. */
   readonly owner: string;
-  readonly source: Source;
   readonly signal?: AbortSignal;
 }
 
-const LOOK_MS = 5;
+export interface SwappingParts extends LeaseParts {
+  readonly source: Source;
+}
+
+/** How often a lease is asked for that another process has (ms): a rebuild takes long, a swap does not. */
+const POLL_MS = { rebuild: 200, swap: 5 } as const;
+
+/**
+ * Runs `work` under the lease of those who build generations, one at a time. Waits long enough for the lease of a killed
+ * one to expire. Raises `RebuildUnderWay`.
+ */
+export async function whileBuilding<Result>(
+  store: ReadStore,
+  { name, ms }: LeaseKind,
+  parts: LeaseParts,
+  work: (lease: LeaseHolder) => Promise<Result>,
+): Promise<Result> {
+  const lease = new LeaseHolder(parts.clock, store, name, parts.owner, ms);
+  if (!(await acquireWithin(lease, ms + POLL_MS.rebuild, POLL_MS.rebuild, parts.signal)))
+    throw new RebuildUnderWay('another rebuild is under way: wait for it to finish, then try again');
+  return await whileRenewed(lease, work);
+}
 
 /** Swaps are made one after the other, and none waits for a rebuild: that is one only at its end. */
 export async function whileSwapping<Result>(
@@ -123,17 +149,56 @@ export async function whileSwapping<Result>(
 ): Promise<Result> {
   const { name, ms } = source.rebuildLease;
   const lease = new LeaseHolder(clock, store, `swap after ${name}`, `${owner} swapping`, ms);
-  const deadline = clock.monotonic() + 2 * ms;
+  if (!(await acquireWithin(lease, 2 * ms, POLL_MS.swap, signal)))
+    throw new SwapRefused('another generation is being made live: try again');
+  return await whileRenewed(lease, work);
+}
+
+/** Whether the lease was acquired before its time was up. */
+async function acquireWithin(
+  lease: LeaseHolder,
+  waitMs: number,
+  pollMs: number,
+  signal: AbortSignal | undefined,
+): Promise<boolean> {
+  const { clock } = lease;
+  const deadline = clock.monotonic() + waitMs;
   while (!(await lease.acquire())) {
-    if (clock.monotonic() > deadline)
-      throw new SwapRefused('another generation is being made live: try again');
-    await clock.pause(LOOK_MS, signal);
+    if (clock.monotonic() > deadline) return false;
+    await clock.pause(pollMs, signal);
   }
+  return true;
+}
+
+/** Renews a lease during `work`, then releases it. */
+async function whileRenewed<Result>(
+  lease: LeaseHolder,
+  work: (lease: LeaseHolder) => Promise<Result>,
+): Promise<Result> {
   try {
-    return await lease.renewDuring(work);
+    return await lease.renewDuring(() => work(lease));
   } finally {
     await lease.release();
   }
+}
+
+/**
+ * Drops the generations beside the live one, and what an interrupted rebuild has left; returns their names. Raises
+ * `RebuildUnderWay`.
+ */
+export async function discardBeside(
+  store: ReadStore,
+  collection: string,
+  parts: SwappingParts,
+): Promise<readonly string[]> {
+  return await whileBuilding(store, parts.source.rebuildLease, parts, () =>
+    whileSwapping(store, parts, async () => {
+      const beside = (await store.generations(collection)).filter(({ state }) => state !== 'live');
+      await dropGenerations(store, beside);
+      await forgetBeside(store, collection);
+      return beside.map(nameOf);
+    }),
+  );
 }
 
 /** Drops generations and their parked entries. */
@@ -203,15 +268,11 @@ export class Sweeper {
     const { name, ms } = this.source.rebuildLease;
     const lease = new LeaseHolder(this.clock, this.store, name, owner, ms);
     if (!(await lease.acquire())) return;
-    try {
+    await whileRenewed(lease, async () => {
       const abandoned = (await this.building()).filter((generation) => names.has(nameOf(generation)));
-      await lease.renewDuring(async () => {
-        await dropGenerations(this.store, abandoned);
-        for (const { collection } of abandoned) await removeNote(this.store, 'rebuild', collection);
-      });
-    } finally {
-      await lease.release();
-    }
+      await dropGenerations(this.store, abandoned);
+      for (const { collection } of abandoned) await removeNote(this.store, 'rebuild', collection);
+    });
   }
 
   /** Drops what was kept, or has waited to be swapped in, for long enough. */

@@ -4,17 +4,18 @@ import { type EventLog } from '../kernel/event-log';
 import { EVERYTHING } from '../kernel/query';
 import { type Generation, NoGeneration, type ReadStore, targetOf } from '../kernel/read-store';
 import { defined, without } from '../kernel/without';
-import { type Clock } from '../runtime/clock';
-import { LeaseHolder } from '../runtime/lease-holder';
+import { type LeaseHolder } from '../runtime/lease-holder';
 import { type Comparison, compareWithLive } from './compare';
 import { catchUp, fillGenerations, type OnBatch, Pacer } from './fill';
 import { GenerationProjector } from './generation-projector';
 import {
   dropGenerations,
-  forgetBeside,
+  type LeaseParts,
   liveGenerations,
   nameOf,
-  type SwappingParts,
+  RebuildUnderWay,
+  TAKEN_OVER,
+  whileBuilding,
   whileSwapping,
 } from './generations';
 import { readNotes, removeNote, writeNote } from './notes';
@@ -30,15 +31,11 @@ import {
 import { DOMAIN_LOG, type Projection, type Source } from './projection';
 import { makeLive, RETAIN_MS } from './standby';
 
-export interface RebuildParts {
-  readonly clock: Clock;
-  /** A name that no other process uses. */
-  readonly owner: string;
+/** Its signal cancels the rebuild; the next one removes what has been built. */
+export interface RebuildParts extends LeaseParts {
   /** Identifies the running code. */
   readonly code: string;
   readonly onProgress?: (progress: RebuildProgress) => void;
-  /** Cancels the rebuild; the next one removes what has been built. */
-  readonly signal?: AbortSignal;
   /** Swap in despite differences and parked documents. */
   readonly force?: boolean;
   /**
@@ -84,15 +81,9 @@ export interface Rebuilt {
   readonly comparison?: Comparison;
 }
 
-/** Another process is rebuilding, or was killed a moment ago. */
-export class RebuildUnderWay extends Refusal {}
-
 /** The new generation differs from the live one or has parked documents, so it was not swapped in. */
 export class RebuildRefused extends Refusal {}
 
-export const TAKEN_OVER = 'another rebuild has taken over: wait for it to finish, then try again';
-
-const POLL_MS = 200;
 /** Rounds of catching up with a log that is being written to. */
 const MAX_CATCH_UPS = 10;
 
@@ -108,60 +99,17 @@ export async function rebuild(
   projections: readonly Projection[],
   parts: RebuildParts,
 ): Promise<readonly Rebuilt[]> {
-  const { name, ms } = (parts.source ?? DOMAIN_LOG).rebuildLease;
-  const lease = new LeaseHolder(parts.clock, store, name, parts.owner, ms);
-  await acquireLease(lease, ms, parts.signal);
-  try {
-    await prepareParked(store);
-    const rebuilding = new Rebuild(log, store, projections, parts, lease);
-    return await lease.renewDuring(() => rebuilding.run());
-  } catch (error) {
-    // Another rebuild has taken the lease and dropped this one's generations.
-    if (!(error instanceof NoGeneration) || (await lease.acquire())) throw error;
-    throw new RebuildUnderWay(TAKEN_OVER, { cause: error });
-  } finally {
-    await lease.release();
-  }
-}
-
-/** Waits long enough for the lease of a killed rebuild to expire. Raises `RebuildUnderWay`. */
-export async function acquireLease(
-  lease: LeaseHolder,
-  ms: number,
-  signal: AbortSignal | undefined,
-): Promise<void> {
-  const { clock } = lease;
-  const deadline = clock.monotonic() + ms + POLL_MS;
-  while (!(await lease.acquire())) {
-    if (clock.monotonic() > deadline)
-      throw new RebuildUnderWay('another rebuild is under way: wait for it to finish, then try again');
-    await clock.pause(POLL_MS, signal);
-  }
-}
-
-/**
- * Drops the generations beside the live one, and what an interrupted rebuild has left; returns their names. Raises
- * `RebuildUnderWay`.
- */
-export async function discardBeside(
-  store: ReadStore,
-  collection: string,
-  parts: SwappingParts,
-): Promise<readonly string[]> {
-  const { clock, owner, source, signal } = parts;
-  const { name, ms } = source.rebuildLease;
-  const lease = new LeaseHolder(clock, store, name, owner, ms);
-  await acquireLease(lease, ms, signal);
-  try {
-    return await whileSwapping(store, parts, async () => {
-      const beside = (await store.generations(collection)).filter(({ state }) => state !== 'live');
-      await dropGenerations(store, beside);
-      await forgetBeside(store, collection);
-      return beside.map(nameOf);
-    });
-  } finally {
-    await lease.release();
-  }
+  const { rebuildLease } = parts.source ?? DOMAIN_LOG;
+  return await whileBuilding(store, rebuildLease, parts, async (lease) => {
+    try {
+      await prepareParked(store);
+      return await new Rebuild(log, store, projections, parts, lease).run();
+    } catch (error) {
+      // Another rebuild has taken the lease and dropped this one's generations.
+      if (!(error instanceof NoGeneration) || (await lease.acquire())) throw error;
+      throw new RebuildUnderWay(TAKEN_OVER, { cause: error });
+    }
+  });
 }
 
 /** Generations that are filled in one pass: documents are described with the directory of its end. */
@@ -302,7 +250,7 @@ class Rebuild {
     );
     const head = await log.head();
     const end = checkpoints.reduce<Position>((least, one = head) => (one < least ? one : least), head);
-    const names = projections.map(({ collection }) => collection.name);
+    const { names } = this;
     const notes = await readNotes(store, 'rebuild', names);
     const ready = await readNotes(store, 'ready', names);
     const passes = new Map<Position, Pass>();

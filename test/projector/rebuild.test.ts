@@ -1,4 +1,5 @@
 import { offerId } from '../../src/domain/products/offer';
+import { RebuildUnderWay } from '../../src/projector/generations';
 import { listParked } from '../../src/projector/parked';
 import { products } from '../../projections/products';
 import { DOMAIN_LOG, type Projection } from '../../src/projector/projection';
@@ -7,7 +8,6 @@ import {
   type RebuildParts,
   type RebuildProgress,
   RebuildRefused,
-  RebuildUnderWay,
 } from '../../src/projector/rebuild';
 import { SYSTEM_CLOCK } from '../../src/runtime/clock';
 import { pauseCall } from '../support/pause-call';

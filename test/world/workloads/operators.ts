@@ -9,11 +9,17 @@ import {
   resumeReadModels,
 } from '../../../src/operations/projections';
 import { PROJECTED } from '../../../src/operations/rebuild';
-import { liveGeneration, nameOf, SwapRefused } from '../../../src/projector/generations';
+import {
+  discardBeside,
+  liveGeneration,
+  nameOf,
+  RebuildUnderWay,
+  SwapRefused,
+} from '../../../src/projector/generations';
 import { recordOrigin } from '../../../src/projector/origin';
 import { listParked, requestRetry, skipDecider } from '../../../src/projector/parked';
 import { type Projection } from '../../../src/projector/projection';
-import { discardBeside, rebuild, RebuildUnderWay } from '../../../src/projector/rebuild';
+import { rebuild } from '../../../src/projector/rebuild';
 import { swapStandby } from '../../../src/projector/standby';
 import { Parking } from '../../../src/runtime/parked-events';
 import { type Command } from '../clients';
