@@ -1,52 +1,16 @@
-import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { SYSTEM_CLOCK } from '../../../src/runtime/clock';
-import {
-  JsonBody,
-  ProductIntake,
-  sourceProductIdIn,
-  XmlBody,
-} from '../../../src/services/products/load/ingest/product-intake';
-import { Spool, type SpooledProduct } from '../../../src/services/products/load/ingest/spool';
+import { ProductIntake, sourceProductIdIn } from '../../../src/services/products/load/ingest/product-intake';
+import { Spool } from '../../../src/services/products/load/ingest/spool';
+import { read as readBody, refusal as refusalOf } from './read-body';
 
-interface Read {
-  readonly products: readonly Record<string, unknown>[];
-  readonly faults: readonly string[];
+async function read(format: 'json' | 'xml', text: string | Buffer, size = 7) {
+  const { products, faults } = await readBody(text, { format, size });
+  return { products, faults };
 }
 
-async function read(format: 'json' | 'xml', text: string | Buffer, chunk = 7): Promise<Read> {
-  const spool = new Spool(SYSTEM_CLOCK, await mkdtemp(join(tmpdir(), 'affilog-')));
-  const intake = new ProductIntake({ spool, knowsCategory: () => false });
-  const body = format === 'json' ? new JsonBody(intake) : new XmlBody(intake);
-  const bytes = Buffer.from(text as string);
-  for (let at = 0; at < bytes.length; at += chunk) {
-    body.write(Buffer.from(bytes.subarray(at, at + chunk)));
-    await intake.ready();
-  }
-  body.end();
-  await intake.complete();
-  const spooled: SpooledProduct[] = [];
-  for await (const some of spool.read()) spooled.push(...some);
-  await spool.close();
-  return {
-    products: spooled.map(({ head, text }) => ({
-      sourceProductId: head.sourceProductId,
-      price: head.kind === 'valid' ? head.price : undefined,
-      ...(JSON.parse(text().toString()) as object),
-    })),
-    faults: intake.faults.listed.map(
-      ({ code, message, sourceProductId }) => `${code} ${sourceProductId ?? '-'} ${message}`,
-    ),
-  };
-}
-
-async function refusal(format: 'json' | 'xml', text: string | Buffer): Promise<string> {
-  return read(format, text).then(
-    ({ products, faults }) => JSON.stringify({ products, faults }),
-    (error: unknown) => `${(error as { code?: string }).code ?? ''} ${(error as Error).message}`,
-  );
-}
+const refusal = async (format: 'json' | 'xml', text: string | Buffer): Promise<string> =>
+  await refusalOf(text, { format });
 
 const XML = `<?xml version="1.0" encoding="UTF-8"?>
 <products version="3.0" xmlns="urn:com:affilog:pf:model:xml:input" xmlns:cm="urn:com:affilog:pf:model:xml:common">

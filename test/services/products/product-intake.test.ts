@@ -1,6 +1,4 @@
-import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { SYSTEM_CLOCK } from '../../../src/runtime/clock';
 import { Spool, type SpooledProduct } from '../../../src/services/products/load/ingest/spool';
 import { digestOf, Fingerprints } from '../../../src/domain/products/fingerprints';
@@ -14,6 +12,7 @@ import { validateSlice } from '../../../src/services/products/load/ingest/valida
 import { type PostedProduct } from '../../../src/demo/products';
 import { type BodyFormat } from '../../../src/wire/api/format';
 import { toXml } from '../../support/products';
+import { spooledFrom } from './read-body';
 
 /** What another thread does with a slice: all it gets and gives are copies, and it may take its time. */
 const elsewhere: Validate = async (slice) => {
@@ -44,26 +43,15 @@ function printsOf(posted: ReadonlyMap<string, Buffer>): Fingerprints {
 }
 
 async function receive(products: readonly PostedProduct[], others?: Validate, format: BodyFormat = 'json') {
-  const spool = new Spool(SYSTEM_CLOCK, await mkdtemp(join(tmpdir(), 'affilog-')));
-  const knowsCategory = (id: string): boolean => id === '1';
-  const intake = new ProductIntake({ spool, knowsCategory, validate: others });
-  const body = format === 'json' ? new JsonBody(intake) : new XmlBody(intake);
-  try {
-    const bytes = Buffer.from(format === 'json' ? JSON.stringify({ products }) : toXml(products));
-    for (let at = 0; at < bytes.length; at += 50_000) {
-      body.write(bytes.subarray(at, at + 50_000));
-      await intake.ready();
-    }
-    body.end();
-    await intake.complete();
-    const spooled: SpooledProduct[] = [];
-    for await (const some of spool.read()) spooled.push(...some);
-    const { listed: faults, more: moreFaults, products: refused } = intake.faults;
-    const last = spooled.filter(({ number, head }) => intake.isLast(number, head.sequence));
-    return { stored: last.map(({ head, text }) => [head, text().toString()]), faults, moreFaults, refused };
-  } finally {
-    await spool.close();
-  }
+  const { intake, spooled } = await spooledFrom(
+    Buffer.from(format === 'json' ? JSON.stringify({ products }) : toXml(products)),
+    50_000,
+    (own) => (format === 'json' ? new JsonBody(own) : new XmlBody(own)),
+    { knowsCategory: (id) => id === '1', validate: others },
+  );
+  const { listed: faults, more: moreFaults, products: refused } = intake.faults;
+  const last = spooled.filter(({ number, head }) => intake.isLast(number, head.sequence));
+  return { stored: last.map(({ head, text }) => [head, text().toString()]), faults, moreFaults, refused };
 }
 
 describe('a body of more products than fit into one slice', () => {

@@ -5,6 +5,7 @@ import { type Fingerprints } from '../../../src/domain/products/fingerprints';
 import { SYSTEM_CLOCK } from '../../../src/runtime/clock';
 import {
   type ColumnOptions,
+  type FeedBody,
   feedBody,
   type FeedFormat,
 } from '../../../src/services/products/load/ingest/feed-body';
@@ -29,15 +30,17 @@ export interface Options {
   readonly size?: number;
 }
 
-/** Reads a body into a feed whose program has euros. */
-export async function read(text: string | Buffer, options: Options = {}) {
-  const { format = 'csv', columns, file, now = NOON, prints, size = 7 } = options;
+/** Feeds a body in pieces of `size` bytes. Returns its intake, and what was spooled. */
+export async function spooledFrom(
+  bytes: Buffer,
+  size: number,
+  bodyOf: (intake: ProductIntake) => FeedBody,
+  parts: Omit<ConstructorParameters<typeof ProductIntake>[0], 'spool'>,
+): Promise<{ readonly intake: ProductIntake; readonly spooled: readonly SpooledProduct[] }> {
   const spool = new Spool(SYSTEM_CLOCK, folder);
-  const knowsCategory = (id: string): boolean => id === '221';
-  const intake = new ProductIntake({ spool, knowsCategory, ...(prints && { fingerprints: () => prints }) });
+  const intake = new ProductIntake({ ...parts, spool });
   try {
-    const body = feedBody({ format, columns, file, terms: { currency: 'EUR', now } }, intake);
-    const bytes = Buffer.from(text as string);
+    const body = bodyOf(intake);
     for (let at = 0; at < bytes.length; at += size) {
       body.write(Buffer.from(bytes.subarray(at, at + size)));
       await intake.ready();
@@ -46,22 +49,33 @@ export async function read(text: string | Buffer, options: Options = {}) {
     await intake.complete();
     const spooled: SpooledProduct[] = [];
     for await (const some of spool.read()) spooled.push(...some);
-    const heads = spooled.map(({ head }) => head);
-    return {
-      products: spooled.map(({ head, text: content }) => ({
-        sourceProductId: head.sourceProductId,
-        price: head.kind === 'valid' ? head.price : undefined,
-        ...(head.kind === 'valid' ? (JSON.parse(content().toString()) as object) : {}),
-      })),
-      heads,
-      faults: intake.faults.listed.map(
-        ({ code, message, sourceProductId }) => `${code} ${sourceProductId ?? '-'} ${message}`,
-      ),
-      ignored: intake.ignored.listed().map(({ field }) => field),
-    };
+    return { intake, spooled };
   } finally {
     await spool.close();
   }
+}
+
+/** Reads a body into a feed whose program has euros. */
+export async function read(text: string | Buffer, options: Options = {}) {
+  const { format = 'csv', columns, file, now = NOON, prints, size = 7 } = options;
+  const { intake, spooled } = await spooledFrom(
+    Buffer.from(text as string),
+    size,
+    (own) => feedBody({ format, columns, file, terms: { currency: 'EUR', now } }, own),
+    { knowsCategory: (id) => id === '221', ...(prints && { fingerprints: () => prints }) },
+  );
+  return {
+    products: spooled.map(({ head, text: content }) => ({
+      sourceProductId: head.sourceProductId,
+      price: head.kind === 'valid' ? head.price : undefined,
+      ...(head.kind === 'valid' ? (JSON.parse(content().toString()) as object) : {}),
+    })),
+    heads: spooled.map(({ head }) => head),
+    faults: intake.faults.listed.map(
+      ({ code, message, sourceProductId }) => `${code} ${sourceProductId ?? '-'} ${message}`,
+    ),
+    ignored: intake.ignored.listed().map(({ field }) => field),
+  };
 }
 
 /** The code and message that a body is refused with as a whole. */
