@@ -203,11 +203,16 @@ function compareKeys(a: Key, b: Key, descending: boolean): number {
   return descending ? -compared : compared;
 }
 
-/** From here on, the order of code units is not that of characters. */
-const BEYOND = /[\ud800-\uffff]/;
-
+/** In the order of UTF-8, which is that of characters. */
 export function compareTexts(a: string, b: string): number {
   if (a === b) return 0;
-  if (BEYOND.test(a) && BEYOND.test(b)) return Buffer.compare(Buffer.from(a), Buffer.from(b));
-  return a < b ? -1 : 1;
+  const length = Math.min(a.length, b.length);
+  let at = 0;
+  while (at < length && a.charCodeAt(at) === b.charCodeAt(at)) at += 1;
+  return at === length ? a.length - b.length : orderOf(a.charCodeAt(at)) - orderOf(b.charCodeAt(at));
+}
+
+/** Characters of two code units come last. */
+function orderOf(unit: number): number {
+  return unit >= 0xd800 && unit <= 0xdfff ? unit + 0x10000 : unit;
 }

@@ -1,4 +1,4 @@
-import { isOneLetterOff } from '../../support/oracle';
+import { compareTexts, isOneLetterOff } from '../../support/oracle';
 import {
   type Count,
   type IndexFacet,
@@ -76,29 +76,32 @@ interface NaiveAnswer {
 
 /** What a query means: a plain computation over all documents. */
 export function naive(documents: readonly Placed[], query: IndexQuery): NaiveAnswer {
-  const matching = documents.filter((document) => passes(document, query.filter));
   const { group, order, offset, size, after } = query;
-  const groups = new Map<unknown, Placed[]>();
-  for (const document of matching) {
-    const number = group === undefined ? undefined : document.numbers[group.column];
-    const key = number === undefined || number < 0 ? document : number;
-    const members = groups.get(key);
-    if (members === undefined) groups.set(key, [document]);
-    else members.push(document);
-  }
   const within = group?.within ?? order;
+  const matching = documents
+    .filter((document) => passes(document, query.filter))
+    .map((document) => {
+      const keys = keysOf(document, order);
+      return { document, keys, own: within === order ? keys : keysOf(document, within) };
+    });
+  const groups = new Map<unknown, typeof matching>();
+  for (const one of matching) {
+    const number = group === undefined ? undefined : one.document.numbers[group.column];
+    const key = number === undefined || number < 0 ? one : number;
+    const members = groups.get(key);
+    if (members === undefined) groups.set(key, [one]);
+    else members.push(one);
+  }
   const all = [...groups.values()].map((members) => {
-    const sorted = members.sort(
-      (a, b) => compareAll(within, keysOf(a, within), keysOf(b, within)) || byId(a, b),
-    );
+    members.sort((a, b) => compareAll(within, a.own, b.own) || byId(a.document, b.document));
     const keys = order.map((key, at) => {
       const values = members
-        .map((one) => keysOf(one, order)[at]!)
+        .map((one) => one.keys[at]!)
         .filter((value) => !Number.isNaN(value))
         .sort((a, b) => compareKey(key, a, b));
       return (group?.last?.[at] === true ? values.at(-1) : values[0]) ?? NaN;
     });
-    return { keys, members: sorted };
+    return { keys, members: members.map(({ document }) => document) };
   });
   all.sort((a, b) => compareAll(order, a.keys, b.keys) || byId(a.members[0]!, b.members[0]!));
   const rest =
@@ -106,8 +109,7 @@ export function naive(documents: readonly Placed[], query: IndexQuery): NaiveAns
       ? all
       : all.filter(
           ({ keys, members }) =>
-            (compareAll(order, keys, after.keys) ||
-              Buffer.compare(Buffer.from(members[0]!.id), Buffer.from(after.id))) > 0,
+            (compareAll(order, keys, after.keys) || compareTexts(members[0]!.id, after.id)) > 0,
         );
   const page = rest.slice(offset, offset + size);
   const last = after === undefined || rest.length <= size ? undefined : page.at(-1);
@@ -126,49 +128,55 @@ export function naiveFacets(
 ): readonly (readonly Count[])[] {
   const matching = documents.filter((document) => passes(document, filter));
   return facets.map((facet) => {
-    if ('column' in facet)
-      return Array.from({ length: facet.bounds.length + 1 }, (_, value) => ({
-        value,
-        count: matching.filter(({ numbers }) => {
-          const number = numbers[facet.column];
-          return number !== undefined && facet.bounds.filter((bound) => bound <= number).length === value;
-        }).length,
-      }));
-    const words = (document: Placed): readonly string[] => {
-      if ('startingWith' in facet)
-        return tokensOf(document).filter(
-          (token) => token.startsWith(facet.startingWith) && !/[\u0000-\u001f]/.test(token),
-        );
-      return facet.after
-        .flatMap((before) =>
-          tokensOf(document).flatMap((token) => (token.startsWith(before) ? token.slice(before.length) : [])),
-        )
-        .filter((word) => word === facet.near || isOneLetterOff(word, facet.near));
-    };
-    const tokens = matching.flatMap((document) => [...new Set(words(document))]);
+    if ('column' in facet) {
+      const counted = Array.from({ length: facet.bounds.length + 1 }, (_, value) => ({ value, count: 0 }));
+      for (const { numbers } of matching) {
+        const number = numbers[facet.column];
+        if (number !== undefined) counted[facet.bounds.filter((bound) => bound <= number).length]!.count += 1;
+      }
+      return counted;
+    }
+    const known = new Map<string, readonly string[]>();
     const counts = new Map<string, number>();
-    for (const token of tokens) counts.set(token, (counts.get(token) ?? 0) + 1);
+    for (const document of matching) {
+      const words = new Set<string>();
+      for (const token of tokensOf(document)) {
+        let own = known.get(token);
+        if (own === undefined) known.set(token, (own = wordsOf(token, facet)));
+        for (const word of own) words.add(word);
+      }
+      for (const word of words) counts.set(word, (counts.get(word) ?? 0) + 1);
+    }
     const own = 'near' in facet && counts.has(facet.near) ? [facet.near] : undefined;
     return (own ?? [...counts.keys()])
       .map((value) => ({ value, count: counts.get(value) ?? 0 }))
-      .sort((a, b) => b.count - a.count || Buffer.compare(Buffer.from(a.value), Buffer.from(b.value)))
+      .sort((a, b) => b.count - a.count || compareTexts(a.value, b.value))
       .slice(0, facet.size);
   });
 }
 
-const split = new WeakMap<Placed, readonly string[]>();
+/** What a facet counts of a token. */
+function wordsOf(token: string, facet: Exclude<IndexFacet, { readonly column: string }>): readonly string[] {
+  if ('startingWith' in facet)
+    return token.startsWith(facet.startingWith) && !/[\u0000-\u001f]/.test(token) ? [token] : [];
+  return facet.after
+    .flatMap((before) => (token.startsWith(before) ? [token.slice(before.length)] : []))
+    .filter((word) => word === facet.near || isOneLetterOff(word, facet.near));
+}
 
-function tokensOf(document: Placed): readonly string[] {
+const split = new WeakMap<Placed, ReadonlySet<string>>();
+
+function tokensOf(document: Placed): ReadonlySet<string> {
   let tokens = split.get(document);
-  if (tokens === undefined) split.set(document, (tokens = document.tokens.split('\n')));
+  if (tokens === undefined) split.set(document, (tokens = new Set(document.tokens.split('\n'))));
   return tokens;
 }
 
 function passes(document: Placed, filter: IndexFilter): boolean {
   if ('all' in filter) return filter.all.every((part) => passes(document, part));
   if ('any' in filter) return filter.any.some((part) => passes(document, part));
-  if ('token' in filter) return tokensOf(document).includes(filter.token);
-  if ('prefix' in filter) return tokensOf(document).some((token) => token.startsWith(filter.prefix));
+  if ('token' in filter) return tokensOf(document).has(filter.token);
+  if ('prefix' in filter) return [...tokensOf(document)].some((token) => token.startsWith(filter.prefix));
   const value = document.numbers[filter.column] ?? NaN;
   return value >= (filter.min ?? -Infinity) && value <= (filter.max ?? Infinity);
 }
@@ -193,11 +201,10 @@ function compareAll(order: readonly IndexOrder[], a: readonly Key[], b: readonly
 function compareKey(key: IndexOrder, a: Key, b: Key): number {
   if (Number.isNaN(a) || Number.isNaN(b)) return Number(Number.isNaN(a)) - Number(Number.isNaN(b));
   const isDescending = 'matches' in key || ('descending' in key && key.descending);
-  const compared =
-    typeof a === 'string' ? Buffer.compare(Buffer.from(a), Buffer.from(String(b))) : a - Number(b);
+  const compared = typeof a === 'string' ? compareTexts(a, String(b)) : a - Number(b);
   return isDescending ? -compared : compared;
 }
 
 function byId(a: Placed, b: Placed): number {
-  return Buffer.compare(Buffer.from(a.id), Buffer.from(b.id));
+  return compareTexts(a.id, b.id);
 }
