@@ -89,7 +89,7 @@ const ELSEWHERE: Readonly<Record<string, readonly [file: string, text: string]>>
   'affilog log export FOLDER': ['test/program/kills/log-export.test.ts', "'export'"],
   'affilog log import FOLDER': ['test/program/kills/log-export.test.ts', "'import'"],
   'affilog log copy': ['test/operations/copy-log.test.ts', 'copyLog'],
-  'affilog sql': ['test/operations/sql.test.ts', "'sql'"],
+  'affilog sql': ['test/operations/sql-statements.test.ts', "'sql'"],
 };
 
 /** Commands that another test takes from the guide and runs, by how they begin. */
