@@ -15,18 +15,16 @@ export function censusOf(roots: readonly object[]): ReadonlyMap<string, number> 
   };
   const seen = new Set<object>();
   const waiting: object[] = [];
-  const reach = (values: Iterable<unknown>): void => {
-    for (const value of values)
-      if (typeof value === 'object' && value !== null && !seen.has(value)) {
-        seen.add(value);
-        waiting.push(value);
-      }
+  const reach = (value: unknown): void => {
+    if (typeof value !== 'object' || value === null || seen.has(value)) return;
+    seen.add(value);
+    waiting.push(value);
   };
-  reach(roots);
+  for (const root of roots) reach(root);
   for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
     if (isCollection(next)) {
-      if (next instanceof Map) reach(next.keys());
-      reach(next.values());
+      if (next instanceof Map) for (const key of next.keys()) reach(key);
+      for (const value of next.values()) reach(value);
       continue;
     }
     const prototype = Object.getPrototypeOf(next) as {
@@ -37,10 +35,12 @@ export function censusOf(roots: readonly object[]): ReadonlyMap<string, number> 
     if (OUTSIDE.test(name) || ('isGone' in next && next.isGone === true)) continue;
     const own = 'size' in next && typeof next.size === 'number' ? next.size : undefined;
     if (own !== undefined) add(`${name}.size`, own);
-    else if (name !== 'Object')
-      for (const [field, value] of Object.entries(next))
-        if (isCollection(value)) add(`${name}.${field}`, 'size' in value ? value.size : value.length);
-    reach(Object.values(next));
+    for (const field of Object.keys(next)) {
+      const value = (next as Readonly<Record<string, unknown>>)[field];
+      if (own === undefined && name !== 'Object' && isCollection(value))
+        add(`${name}.${field}`, 'size' in value ? value.size : value.length);
+      reach(value);
+    }
   }
   return counts;
 }

@@ -41,9 +41,9 @@ export interface Left {
   readonly what: string;
 }
 
-/** What the system still has to do; undefined: nothing. */
-export function leftOf(world: Observed): Left | undefined {
-  for (const check of ALL) {
+/** What the system still has to do; undefined: nothing. `last`: what it had to do before, which is looked at first. */
+export function leftOf(world: Observed, last?: Left): Left | undefined {
+  for (const check of [...ALL.filter((one) => one === last?.of), ...ALL]) {
     const what = check.left?.(world);
     if (what !== undefined) return { of: check, what };
   }

@@ -42,11 +42,17 @@ export interface Command<What extends object = object, Result = unknown> {
   run(api: Api, what: What, request?: KeyedRequest): Promise<Result>;
   /** Some of its requests have an `Idempotency-Key`. */
   readonly hasKeys?: true;
-  /** The events that it asks for, by their types: nobody else makes them, but for what the system does by itself. */
+  /** The stream of the events that it asks for; by default any. */
+  stream?(what: What): string;
+  /**
+   * The events that it asks for, by their types, all of the stream or some: nobody else makes them, but for what the
+   * system does by itself.
+   */
   readonly asksFor?: {
-    readonly [Type in Happened['type']]?: Asks<What, Extract<Happened, { readonly type: Type }>>['isIt'];
+    readonly [Type in Happened['type']]?:
+      true | Asks<What, Extract<Happened, { readonly type: Type }>>['isIt'];
   };
-  /** The streams that have such an event once it is acknowledged. */
+  /** The streams that have such an event once it is acknowledged; by default its stream. */
   happensIn?(what: What, result: Result): readonly string[];
   /** Whether it has happened now, not before. By default it has. */
   isNew?(result: Result): boolean;

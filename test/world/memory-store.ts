@@ -195,8 +195,10 @@ export class MemoryCollections {
     projections: readonly { readonly collection: CollectionSpec }[],
     position: Position,
   ): string | undefined {
+    const live = this.tables.filter(({ state }) => state === 'live');
+    const reached = new Map(live.map(({ spec, checkpoint }) => [spec.name, checkpoint]));
     const names = projections.map(({ collection }) => collection.name);
-    return names.find((name) => (this.live(name)?.checkpoint ?? '') < position);
+    return names.find((name) => (reached.get(name) ?? '') < position);
   }
 
   table({ collection, generation }: Target): Table {

@@ -1,11 +1,18 @@
+import { createHash } from 'node:crypto';
 import { INCIDENTS } from './incidents';
 import { Random } from './random';
 import { type Step, type World } from './world';
-import { Workload } from './workloads';
+import { COMMANDS, Workload } from './workloads';
 
 const STEPS = { commands: 100, incidents: 20 } as const;
 /** By how much a seed changes the weights of what happens: some things happen often, some never. */
 const FACTORS = [0, 0.3, 1, 1, 4];
+
+/** What plans are drawn from: seeds have other worlds once it is something else. */
+export const PLANS = createHash('sha256')
+  .update(JSON.stringify([STEPS, FACTORS, INCIDENTS, COMMANDS]))
+  .digest('hex')
+  .slice(0, 8);
 
 /** The plan of a seed. Its details are drawn when a step is taken, each from a seed of its own. */
 export function planOf(seed: string): readonly Step[] {

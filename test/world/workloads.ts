@@ -23,7 +23,7 @@ import { searchProducts, totalTransactions } from './workloads/searches';
 import { postVoucher, withdrawVoucher } from './workloads/vouchers';
 
 /** Everything that clients do. */
-const COMMANDS: readonly Command[] = [
+export const COMMANDS: readonly Command[] = [
   report,
   move,
   postVoucher,

@@ -483,7 +483,7 @@ export class World {
     const { disks, receivers, stores, simulation } = this;
     const [writes, minutes] = [stores[0]?.writes, Math.floor(simulation.now / 60_000)];
     const asOf = [disks.log.head, disks.deliveries.head, receivers.changes, writes, minutes].join();
-    if (asOf !== this.leftAt.asOf) this.leftAt = { asOf, left: leftOf(this) };
+    if (asOf !== this.leftAt.asOf) this.leftAt = { asOf, left: leftOf(this, this.leftAt.left) };
     return this.leftAt.left;
   }
 }

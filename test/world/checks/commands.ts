@@ -15,10 +15,10 @@ const acknowledged: Check = {
     const answered = world.clients.sent.filter(({ answer }) => answer.is === 'done');
     const taken = new Set<Happened>();
     for (const one of answered.sort((a, b) => a.answeredAt - b.answeredAt)) {
-      const { what, answer, command, sentAt, answeredAt } = one;
+      const { answer, command, sentAt, answeredAt } = one;
       if (answer.is !== 'done') continue;
       const isNew = command.isNew?.(answer.result) !== false;
-      for (const stream of command.happensIn?.(what, answer.result) ?? []) {
+      for (const stream of streamsOf(one, answer.result)) {
         const found = happenedIn(world)
           .get(stream)
           ?.find(
@@ -35,9 +35,15 @@ const acknowledged: Check = {
   },
 };
 
+function streamsOf({ command, what }: Sent, result: unknown): readonly string[] {
+  return command.happensIn?.(what, result) ?? (command.stream === undefined ? [] : [command.stream(what)]);
+}
+
 function asksFor({ command, what }: Sent, event: Happened): boolean {
-  const isIt = command.asksFor?.[event.type] as ((what: object, event: Happened) => boolean) | undefined;
-  return isIt?.(what, event) === true;
+  const isIt = command.asksFor?.[event.type] as
+    true | ((what: object, event: Happened) => boolean) | undefined;
+  if (isIt === undefined || (command.stream?.(what) ?? event.stream) !== event.stream) return false;
+  return isIt === true || isIt(what, event);
 }
 
 const asked: Check = {

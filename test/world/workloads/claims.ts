@@ -63,6 +63,8 @@ export const fileClaims: Command<{ readonly claims: readonly Claim[] }, { readon
     ],
   };
 
+const streamOf = ({ claimId }: Pick<Known, 'claimId'>): string => `claim-${claimId}`;
+
 /** A claim as its parties know it: nobody has told them of updates that were not answered. */
 interface Known {
   readonly claimId: number;
@@ -93,11 +95,11 @@ export const reviseClaim: Command<Known & { readonly claim: Claim }> = {
     const items = [{ ...which, ...posted(claim) }];
     return api.of(commands).revise({ name: 'claimUpdates', items, format: 'json' }, PUBLISHER);
   },
+  stream: streamOf,
   asksFor: {
-    ClaimRevised: ({ claimId, versionNo, claim }, { stream, data }) =>
-      stream === `claim-${claimId}` && data.version === versionNo + 1 && isOf(claim, data.claim),
+    ClaimRevised: ({ versionNo, claim }, { data }) =>
+      data.version === versionNo + 1 && isOf(claim, data.claim),
   },
-  happensIn: ({ claimId }) => [`claim-${claimId}`],
 };
 
 export const withdrawClaim: Command<Known> = {
@@ -108,8 +110,8 @@ export const withdrawClaim: Command<Known> = {
     return claimId === undefined || versionNo === undefined ? undefined : { claimId, versionNo };
   },
   run: (api, { claimId, versionNo }) => api.of(commands).delete(claimId, versionNo, PUBLISHER),
-  asksFor: { ClaimWithdrawn: ({ claimId }, { stream }) => stream === `claim-${claimId}` },
-  happensIn: ({ claimId }) => [`claim-${claimId}`],
+  stream: streamOf,
+  asksFor: { ClaimWithdrawn: true },
 };
 
 export const ruleOnClaim: Command<
@@ -127,12 +129,9 @@ export const ruleOnClaim: Command<
     const rulings = { name: 'claimUpdates', items: [ruling], format: 'json' } as const;
     return api.of(commands).rule(rulings, { organisationId, kind: 'advertiser' });
   },
+  stream: streamOf,
   asksFor: {
-    ClaimRuled: ({ claimId, versionNo, statusIdClaim }, { stream, data }) =>
-      stream === `claim-${claimId}` &&
-      data.by === 'advertiser' &&
-      data.version === versionNo + 1 &&
-      data.statusId === statusIdClaim,
+    ClaimRuled: ({ versionNo, statusIdClaim }, { data }) =>
+      data.by === 'advertiser' && data.version === versionNo + 1 && data.statusId === statusIdClaim,
   },
-  happensIn: ({ claimId }) => [`claim-${claimId}`],
 };

@@ -83,6 +83,8 @@ interface Asked {
   readonly minutes: number;
 }
 
+const streamOf = ({ feed }: Asked): string => `feedsource-${feed.id}`;
+
 /** The source of a feed is set or removed, fetched at once, or accepted although it removes most products. */
 export const askSource: Command<Asked> = {
   name: 'ask of a source',
@@ -96,15 +98,13 @@ export const askSource: Command<Asked> = {
     verb === 'set'
       ? api.of(sources).set({ feedId, url: `https://shop.example/${feedId}`, minutes })
       : api.of(sources).ask(feedId, verb, faults),
+  stream: streamOf,
   asksFor: {
-    SourceSet: ({ feed, verb, minutes }, { stream, data }) =>
-      verb === 'set' && stream === streamOf(feed) && data.minutes === minutes,
-    SourceFetchRequested: ({ feed, verb }, { stream }) => verb === 'request' && stream === streamOf(feed),
-    SourceShrinkAccepted: ({ feed, verb }, { stream }) => verb === 'accept' && stream === streamOf(feed),
-    SourceRemoved: ({ feed, verb }, { stream }) => verb === 'remove' && stream === streamOf(feed),
+    SourceSet: ({ verb, minutes }, { data }) => verb === 'set' && data.minutes === minutes,
+    SourceFetchRequested: ({ verb }) => verb === 'request',
+    SourceShrinkAccepted: ({ verb }) => verb === 'accept',
+    SourceRemoved: ({ verb }) => verb === 'remove',
   },
-  happensIn: ({ feed, verb }) => (verb === 'set' ? [streamOf(feed)] : []),
+  happensIn: (what) => (what.verb === 'set' ? [streamOf(what)] : []),
   isNew: () => false,
 };
-
-const streamOf = ({ id }: Feed): string => `feedsource-${id}`;

@@ -1,5 +1,4 @@
 import { isDeepStrictEqual } from 'node:util';
-import { type RecordedEvent } from '../../../src/kernel/event';
 import { receiversOf } from '../../../src/domain/subscriptions/receiver-id';
 import { Secrets, type SubscriptionContent } from '../../../src/domain/subscriptions/subscription';
 import { TOPICS } from '../../../src/domain/topics';
@@ -138,6 +137,9 @@ function known(random: Random, clients: Clients): Which | undefined {
   return { topic: what.topic, id: result.subscriptionId, caller: what.caller };
 }
 
+const streamOf = ({ id }: Which): string => `subscription-${id}`;
+const requestsOf = ({ id }: Which): string => `deliveryrequests-${id}`;
+
 export const createSubscription: Command<Omit<Which, 'id'> & { readonly posted: Content }, Written> = {
   name: 'create subscription',
   hasKeys: true,
@@ -165,12 +167,12 @@ export const replaceSubscription: Command<Which & { readonly posted: Content }, 
     return which && { ...which, posted: contentOf(random, which) };
   },
   run: (api, { posted, ...which }) => api.of(commands).ofSubscription.replace(whichOf(which), posted),
+  stream: streamOf,
   asksFor: {
-    SubscriptionReplaced: (what, event) => isOfIt(what, event) && isOf(what.posted, event.data.subscription),
+    SubscriptionReplaced: ({ posted }, { data }) => isOf(posted, data.subscription),
     // One that changes nothing.
-    SubscriptionCreated: (what, event) => isOfIt(what, event) && isOf(what.posted, event.data.subscription),
+    SubscriptionCreated: ({ posted }, { data }) => isOf(posted, data.subscription),
   },
-  happensIn: ({ id }) => [`subscription-${id}`],
   isNew: () => false,
 };
 
@@ -191,22 +193,16 @@ type Change = 'rotateSecret' | 'delete' | 'cancelRedeliveries' | 'cancelBackfill
 
 /** A change of a subscription without a body. */
 const changeOf = (what: Change, weight: number, asksFor: Command<Which>['asksFor']): Command<Which> => ({
-  ...{ name: what, weight, draw: known, asksFor: asksFor ?? {} },
+  ...{ name: what, weight, draw: known, stream: streamOf, asksFor: asksFor ?? {} },
   run: (api, which) => api.of(commands).ofSubscription.change(whichOf(which), what),
-  happensIn: ({ id }) => [`subscription-${id}`],
   isNew: () => what !== 'delete',
 });
 
-const isOfIt = ({ id }: Which, { stream }: Pick<RecordedEvent, 'stream'>): boolean =>
-  stream === `subscription-${id}`;
-const isRequestOfIt = ({ id }: Which, { stream }: Pick<RecordedEvent, 'stream'>): boolean =>
-  stream === `deliveryrequests-${id}`;
-
 export const CHANGES: readonly Command<Which>[] = [
-  changeOf('rotateSecret', 0.5, { SecretRotated: isOfIt }),
-  changeOf('delete', 0.7, { SubscriptionDeleted: isOfIt }),
-  changeOf('cancelRedeliveries', 0.3, { RedeliveriesCancelled: isOfIt }),
-  changeOf('cancelBackfills', 0.3, { BackfillsCancelled: isOfIt }),
+  changeOf('rotateSecret', 0.5, { SecretRotated: true }),
+  changeOf('delete', 0.7, { SubscriptionDeleted: true }),
+  changeOf('cancelRedeliveries', 0.3, { RedeliveriesCancelled: true }),
+  changeOf('cancelBackfills', 0.3, { BackfillsCancelled: true }),
 ];
 
 function knownReceiver(random: Random, clients: Clients): WhichReceiver | undefined {
@@ -225,9 +221,10 @@ export const enableReceiver: Command<WhichReceiver> = {
   weight: 0.7,
   draw: knownReceiver,
   run: (api, { receiver, ...which }) => api.of(commands).ofReceiver.enable(whichOf(which), receiver),
-  asksFor: {
-    ReceiverEnabled: (what, event) => isOfIt(what, event) && event.data.receiver === what.receiver,
-  },
+  stream: streamOf,
+  asksFor: { ReceiverEnabled: ({ receiver }, { data }) => data.receiver === receiver },
+  // Or it is not disabled.
+  happensIn: () => [],
 };
 
 export const testReceiver: Command<WhichReceiver> = {
@@ -238,10 +235,8 @@ export const testReceiver: Command<WhichReceiver> = {
     const options = { isGone: () => false };
     return api.of(commands).ofReceiver.test(whichOf(which), receiver, options);
   },
-  asksFor: {
-    TestRequested: (what, event) => isRequestOfIt(what, event) && event.data.receiver === what.receiver,
-  },
-  happensIn: ({ id }) => [`deliveryrequests-${id}`],
+  stream: requestsOf,
+  asksFor: { TestRequested: ({ receiver }, { data }) => data.receiver === receiver },
   // Or somebody else waits for the same message.
   isNew: () => false,
 };
@@ -262,10 +257,8 @@ export const redeliver: Command<Which & { readonly message: string }> = {
   run: async (api, { message, ...which }) => {
     await api.of(commands).ofMessage.redeliver(whichOf(which), message);
   },
-  asksFor: {
-    RedeliveryRequested: (what, event) => isRequestOfIt(what, event) && event.data.message === what.message,
-  },
-  happensIn: ({ id }) => [`deliveryrequests-${id}`],
+  stream: requestsOf,
+  asksFor: { RedeliveryRequested: ({ message }, { data }) => data.message === message },
   isNew: () => false,
 };
 
@@ -292,7 +285,9 @@ export const redeliverAll: Command<
     return which && { ...which, posted: { ...ofPeriod(random), state } };
   },
   run: (api, { posted, ...which }) => api.of(commands).ofMessage.redeliverAll(whichOf(which), { ...posted }),
-  asksFor: { RedeliveryRequested: isRequestOfIt },
+  stream: requestsOf,
+  asksFor: { RedeliveryRequested: true },
+  happensIn: () => [],
 };
 
 export const backfill: Command<Which & { readonly posted: Period }, { readonly requested: number }> = {
@@ -303,5 +298,7 @@ export const backfill: Command<Which & { readonly posted: Period }, { readonly r
     return which && { ...which, posted: ofPeriod(random) };
   },
   run: (api, { posted, ...which }) => api.of(commands).ofPast.backfill(whichOf(which), { ...posted }),
-  asksFor: { MessageRequested: isRequestOfIt },
+  stream: requestsOf,
+  asksFor: { MessageRequested: true },
+  happensIn: () => [],
 };

@@ -38,10 +38,8 @@ export const report: Command<Report, Recorded> = {
     const caller = { organisationId, kind: 'advertiser' } as const;
     return oneOf(await api.of(commands).report(items, caller));
   },
-  asksFor: {
-    TransactionTracked: (what, { stream }) =>
-      stream === streamOf(TransactionModel.idOf(what, what.organisationId)),
-  },
+  stream: (what) => streamOf(TransactionModel.idOf(what, what.organisationId)),
+  asksFor: { TransactionTracked: true },
   happensIn: (_, { transactionId }) => [streamOf(transactionId)],
   isNew: ({ outcome }) => outcome === 'created',
 };
@@ -72,13 +70,11 @@ export const move: Command<Move, Recorded> = {
     const caller = { organisationId, kind: 'advertiser' } as const;
     return oneOf(await api.of(commands).transition([request], caller));
   },
+  stream: ({ transactionId }) => streamOf(transactionId),
   asksFor: {
-    TransactionPendingApproved: ({ transactionId, action }, { stream }) =>
-      action === 'approve' && stream === streamOf(transactionId),
-    TransactionDeleted: ({ transactionId, action }, { stream }) =>
-      (action === 'deny' || action === 'delete') && stream === streamOf(transactionId),
-    TransactionAmended: ({ transactionId, action }, { stream }) =>
-      action === 'amend' && stream === streamOf(transactionId),
+    TransactionPendingApproved: ({ action }) => action === 'approve',
+    TransactionDeleted: ({ action }) => action === 'deny' || action === 'delete',
+    TransactionAmended: ({ action }) => action === 'amend',
   },
   happensIn: ({ transactionId }, { outcome }) => (outcome === 'moved' ? [streamOf(transactionId)] : []),
 };

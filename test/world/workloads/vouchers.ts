@@ -66,7 +66,7 @@ export const withdrawVoucher: Command<{ readonly id: number; readonly organisati
     return { id: result.id, organisationId: what.organisationId };
   },
   run: (api, { id, organisationId }) => api.of(commands).withdraw(id, organisationId),
-  asksFor: { VoucherWithdrawn: ({ id }, { stream }) => stream === `voucher-${id}` },
-  happensIn: ({ id }) => [`voucher-${id}`],
+  stream: ({ id }) => `voucher-${id}`,
+  asksFor: { VoucherWithdrawn: true },
   isNew: () => false,
 };
