@@ -204,7 +204,10 @@ export function andNot(a: Container, b: Container): Container {
   if (a.sorted !== undefined) return keep(a, b, false);
   const words = wordsOf(a);
   let { count } = a;
-  if (b.words !== undefined) {
+  if (b.words !== undefined && isWhole(a)) {
+    for (let at = 0; at < WORDS; at += 1) words[at] = (words[at] ?? 0) & ~(b.words[at] ?? 0);
+    count -= b.count;
+  } else if (b.words !== undefined) {
     count = 0;
     for (let at = 0; at < WORDS; at += 1) {
       const word = (words[at] ?? 0) & ~(b.words[at] ?? 0);

@@ -13,7 +13,7 @@ const PER_BLOCK = 128;
 export const MAX_INLINE = 256;
 
 /** A token as found in a block. */
-interface Entry {
+export interface Entry {
   readonly count: number;
   /** Its ordinals, ascending. */
   readonly few?: Uint32Array;
@@ -184,10 +184,33 @@ export class Dictionary {
     return block < 0 ? undefined : findIn(this.block(block), token);
   }
 
+  /** Like `find`, for a token whose entry the caller caches: its block, which has the ordinals of many others, is not. */
+  findOnce(token: Uint8Array): Entry | undefined {
+    const block = this.blockOf(token);
+    return block < 0 ? undefined : findIn(this.readBlock(block), token);
+  }
+
+  /** Whether it has a token. Of the blocks, only the tokens are cached. */
+  has(token: Uint8Array): boolean {
+    const block = this.blockOf(token);
+    return block >= 0 && findIn(this.tokensIn(block), token) !== undefined;
+  }
+
   /** The tokens from one on, in order: the first of them is current. Undefined if there is none. */
   from(token: Uint8Array): DictionaryReader | undefined {
-    const start = Math.max(0, this.blockOf(token));
-    const reader = new DictionaryReader(this.blocks, (block) => this.block(block), start);
+    return this.started(token, (block) => this.block(block));
+  }
+
+  /** Like `from`, for tokens alone: they may have no ordinals. */
+  tokensFrom(token: Uint8Array): DictionaryReader | undefined {
+    return this.started(token, (block) => this.tokensIn(block));
+  }
+
+  private started(
+    token: Uint8Array,
+    blockOf: (block: number) => DictionaryBlock,
+  ): DictionaryReader | undefined {
+    const reader = new DictionaryReader(this.blocks, blockOf, Math.max(0, this.blockOf(token)));
     while (reader.next()) if (compareBytes(reader.token, token) >= 0) return reader;
     return undefined;
   }
@@ -207,7 +230,7 @@ export class Dictionary {
     let length = prefix.length;
     for (;;) {
       visit();
-      const reader = this.from(next.subarray(0, length));
+      const reader = this.tokensFrom(next.subarray(0, length));
       if (reader?.startsWith(prefix) !== true) return letters;
       const { token } = reader;
       const width = widthOf(token[prefix.length]);
@@ -264,9 +287,19 @@ export class Dictionary {
 
   /** All tokens in order, read once. */
   all(): DictionaryReader {
-    return new DictionaryReader(this.blocks, (block) =>
-      this.blobs.readOnce(this.names.block(block), (bytes) => new DictionaryBlock(bytes)),
-    );
+    return new DictionaryReader(this.blocks, (block) => this.readBlock(block));
+  }
+
+  private readBlock(block: number): DictionaryBlock {
+    return this.blobs.readOnce(this.names.block(block), (bytes) => new DictionaryBlock(bytes));
+  }
+
+  private tokensIn(block: number): DictionaryBlock {
+    const tokens = this.blobs.readPart(this.names.block(block), 'tokens', (bytes) => {
+      const value = new DictionaryBlock(withoutOrdinals(bytes));
+      return { value, bytes: value.bytes.length + BLOCK_OVERHEAD };
+    });
+    return tokens ?? this.block(block);
   }
 
   private block(block: number): DictionaryBlock {
@@ -339,6 +372,22 @@ function skipEntry(reader: ByteReader): void {
   let { at } = reader;
   for (; numbers > 0; at += 1) if ((bytes[at] ?? 0) < 0x80) numbers -= 1;
   reader.at = at;
+}
+
+/** A block whose tokens have no ordinals. */
+function withoutOrdinals(block: Uint8Array): Uint8Array {
+  const reader = new ByteReader(block);
+  const tokens = new ByteWriter();
+  while (reader.at < block.length) {
+    const start = reader.at;
+    reader.number();
+    const length = reader.number();
+    reader.at += length;
+    tokens.append(block, start, reader.at);
+    tokens.number(0);
+    skipEntry(reader);
+  }
+  return tokens.take();
 }
 
 /** Bytes of a token that are compared at once, as one number. */

@@ -155,17 +155,18 @@ class NearCounter {
   }
 
   addOthers(counted: CountedMatches): void {
-    const { terms, docs } = counted.segment;
+    const { segment } = counted;
     const { near, after } = this.wanted;
     const sets = new Map<string, OrdinalSet[]>();
     for (const before of after)
-      for (const [word, set] of nearTokens(terms, before, near, counted.check)) {
+      for (const word of nearTokens(segment.terms, before, near, counted.check)) {
+        const set = tokenSet(segment, before + word);
         const others = sets.get(word);
         if (others === undefined) sets.set(word, [set]);
         else others.push(set);
       }
     for (const [word, own] of sets) {
-      const count = counted.countOf(union(docs, own));
+      const count = counted.countOf(union(segment.docs, own));
       const key = Buffer.from(word).toString('latin1');
       if (count > 0) this.found.set(key, (this.found.get(key) ?? 0) + count);
     }
@@ -178,18 +179,19 @@ class NearCounter {
 }
 
 /** So many blocks of a dictionary are read faster than a word is looked up with each letter in one place. */
-const FEW_BLOCKS = 4;
+const FEW_BLOCKS = 8;
 
 /**
- * The tokens one letter away from a word. Where the dictionary has many that begin as the word does, those are looked up
- * that differ in the next letter, by the letters that it has there; once they are few, they are compared.
+ * The words one letter away from one, as tokens after `before`. Where the dictionary has many that begin as the word
+ * does, those are looked up that differ in the next letter, by the letters that it has there; once they are few, they are
+ * compared.
  */
 function* nearTokens(
   terms: Dictionary,
   before: string,
   word: string,
   check: () => void,
-): Generator<[word: string, set: OrdinalSet], undefined> {
+): Generator<string, undefined> {
   const letters = Array.from(word);
   const tried = new Set([word]);
   const part = (from: number, to?: number): string => letters.slice(from, to).join('');
@@ -205,28 +207,42 @@ function* nearTokens(
       if (tried.has(candidate)) continue;
       tried.add(candidate);
       visit();
-      const entry = terms.find(bytesOf(before + candidate));
-      if (entry !== undefined) yield [candidate, terms.set(entry)];
+      if (terms.has(bytesOf(before + candidate))) yield candidate;
     }
   }
   if (at > letters.length) return;
   const skipped = bytesOf(before).length;
-  const { length } = bytesOf(word);
+  const bytes = bytesOf(word);
   const prefix = bytesOf(before + part(0, at));
-  const reader = terms.from(prefix);
+  const reader = terms.tokensFrom(prefix);
   for (let isMore = reader !== undefined; reader !== undefined && isMore; isMore = reader.next()) {
     if (!reader.startsWith(prefix)) return;
     visit();
     const { token } = reader;
-    if (Math.abs(token.length - skipped - length) > MOST_BYTES) continue;
+    if (!mayBeOneAway(bytes, token, skipped)) continue;
     const other = textOf(token.subarray(skipped));
     if (tried.has(other) || !isOneAway(letters, Array.from(other))) continue;
-    yield [other, terms.set(reader.entry())];
+    yield other;
   }
 }
 
-/** Of a letter in UTF-8. */
-const MOST_BYTES = 4;
+/** Of two letters in UTF-8. */
+const MOST_BYTES = 8;
+
+/**
+ * Whether a word and a token from a byte on may be one letter away: they have the same bytes but for two letters between
+ * their beginnings and their ends. Most tokens do not, which is found out without making a text of them.
+ */
+function mayBeOneAway(word: Uint8Array, token: Uint8Array, from: number): boolean {
+  const length = token.length - from;
+  const shorter = Math.min(word.length, length);
+  let start = 0;
+  while (start < shorter && word[start] === token[from + start]) start += 1;
+  const rest = shorter - start;
+  let end = 0;
+  while (end < rest && word[word.length - 1 - end] === token[token.length - 1 - end]) end += 1;
+  return Math.max(word.length, length) - start - end <= MOST_BYTES;
+}
 
 /** Whether texts differ in one letter: a missing one, one too many, another one, or two that have changed places. */
 function isOneAway(one: readonly string[], other: readonly string[]): boolean {

@@ -1,6 +1,6 @@
 import { bytesOf, compareTexts } from './bytes';
 import { countBits, decode, SPAN, WORDS } from './containers';
-import { addToBitmap, countCommon, difference, everything, setOfBitmap, Walk, type OrdinalSet } from './sets';
+import { addToBitmap, Walk, type OrdinalSet } from './sets';
 import { FirstItems, merged } from './heap';
 import { columnOf, compareIds, Group, Hit, isDescending, Ordering, Ranked } from './hits';
 import { DECODED, everyFew, firstWhere, type Matches } from './matches';
@@ -72,16 +72,18 @@ export function countGroups(all: readonly Matches[], column: string, check: () =
     if (groups.present !== undefined && matches.count * 2 > docs) {
       // By what does not match, which is less: the groups that are lost with it.
       const left = found.length === 1 ? undefined : groups.present.slice();
-      const gone: Gone = { groups: 0, alone: 0, left };
-      const several = setOfBitmap(docs, groups.several);
-      const others = difference(left === undefined ? several : everything(docs), matches.set);
-      const matching = others.count === 0 ? EMPTY_BITMAP : bitmapFor(matches.set);
-      for (const [span, container] of others.containers.entries()) {
-        check();
-        countGone(gone, groups, matching, decode(container, span * SPAN, DECODED));
+      const gone: Gone = { docs: 0, groups: 0, alone: 0, left };
+      if (matches.count < docs) {
+        const matching = bitmapFor(matches.set);
+        for (let first = 0; first < docs; first += SPAN) {
+          check();
+          countGone(gone, groups, matching, first, Math.min(first + SPAN, docs));
+        }
       }
-      if (left === undefined)
-        return matches.count - countCommon(matches.set, several) + groups.ofSeveral - gone.groups;
+      if (left === undefined) {
+        const several = groups.docsOfSeveral - gone.docs;
+        return matches.count - several + groups.ofSeveral - gone.groups;
+      }
       alone += docs - groups.members.length - gone.alone;
       marks.addBitmap(left);
       continue;
@@ -96,8 +98,6 @@ export function countGroups(all: readonly Matches[], column: string, check: () =
   return alone + marks.count();
 }
 
-const EMPTY_BITMAP = new Int32Array(0);
-
 /** For one set at a time: making an array takes as long as filling it. */
 let bitmap = new Int32Array(0);
 
@@ -109,42 +109,58 @@ function bitmapFor(set: OrdinalSet): Int32Array {
   return bitmap;
 }
 
-/** Groups of one segment that have no matching documents. */
+/** What of one segment does not match: documents, and groups of which no document does. */
 interface Gone {
+  docs: number;
   groups: number;
   /** With the number 0. */
   alone: number;
-  /** A bitmap of numbers, of which theirs are removed. */
+  /** A bitmap of numbers, of which theirs are removed. Undefined: only documents that are not alone are looked at. */
   readonly left: Int32Array | undefined;
 }
 
 /**
- * Counts the groups of some documents that do not match, and of which no other one matches: each at its first document.
- * Most have another one that matches, which is found by one bit.
+ * Counts the documents, from one ordinal to before another one, that do not match, and the groups of which no other one
+ * matches: each at its first document. Most have another one that matches, which is found by one bit.
  */
 function countGone(
   gone: Gone,
-  { next, numbers }: Pick<StoredGroups, 'next' | 'numbers'>,
+  { next, numbers, several }: Pick<StoredGroups, 'next' | 'numbers' | 'several'>,
   matching: Int32Array,
-  count: number,
+  from: number,
+  to: number,
 ): void {
-  const ordinals = DECODED;
-  for (let at = 0; at < count; at += 1) {
-    const ordinal = ordinals[at] ?? 0;
-    let other = next[ordinal] ?? 0;
-    // Seldom mispredicted.
-    if ((((matching[other >>> 5] ?? 0) >>> (other & 31)) & 1) === 1) continue;
-    while (other > ordinal && (((matching[other >>> 5] ?? 0) >>> (other & 31)) & 1) === 0)
-      other = next[other] ?? 0;
-    if (other !== ordinal) continue;
-    const number = numbers[ordinal] ?? 0;
-    if (number === 0) gone.alone += 1;
-    else {
-      gone.groups += 1;
-      if (gone.left !== undefined)
-        gone.left[number >>> 5] = (gone.left[number >>> 5] ?? 0) & ~(1 << (number & 31));
+  const { left } = gone;
+  let docs = 0;
+  let groups = 0;
+  let alone = 0;
+  for (let index = from >>> 5; index << 5 < to; index += 1) {
+    let word = ~(matching[index] ?? 0);
+    if (left === undefined) word &= several[index] ?? 0;
+    // Bits beyond the last document.
+    if (to - (index << 5) < 32) word &= (1 << (to & 31)) - 1;
+    while (word !== 0) {
+      const lowest = word & -word;
+      word ^= lowest;
+      docs += 1;
+      const ordinal = (index << 5) + 31 - Math.clz32(lowest);
+      let other = next[ordinal] ?? 0;
+      // Seldom mispredicted.
+      if ((((matching[other >>> 5] ?? 0) >>> (other & 31)) & 1) === 1) continue;
+      while (other > ordinal && (((matching[other >>> 5] ?? 0) >>> (other & 31)) & 1) === 0)
+        other = next[other] ?? 0;
+      if (other !== ordinal) continue;
+      const number = numbers[ordinal] ?? 0;
+      if (number === 0) alone += 1;
+      else {
+        groups += 1;
+        if (left !== undefined) left[number >>> 5] = (left[number >>> 5] ?? 0) & ~(1 << (number & 31));
+      }
     }
   }
+  gone.docs += docs;
+  gone.groups += groups;
+  gone.alone += alone;
 }
 
 /** Comparing the groups of one candidate takes as long as visiting so many hits. */

@@ -15,7 +15,7 @@ import {
   union,
   unorderedSet,
 } from './sets';
-import { type Dictionary, type DictionaryReader, MAX_INLINE } from './dictionary';
+import { type Dictionary, type DictionaryReader, type Entry, MAX_INLINE } from './dictionary';
 import { type IndexFilter } from './query';
 import { SAMPLED, type Schema, type Segment, type StoredOrder } from './segment';
 import { type Derived, type Numbers } from './storage';
@@ -242,11 +242,24 @@ export function everyFew(check: () => void, most = CHECKED): () => void {
 /** For one container at a time. */
 export const DECODED = new Int32Array(SPAN);
 
-/** The documents that have a token. */
+/**
+ * The documents that have a token. What its entry has is cached apart from the block of the dictionary, which has the
+ * ordinals of many other tokens.
+ */
 export function tokenSet(segment: Segment, token: string): OrdinalSet {
-  const entry = segment.terms.find(bytesOf(token));
-  return entry === undefined ? emptySet(segment.docs) : segment.terms.set(entry);
+  const { terms, docs } = segment;
+  const found = (): Derived<Entry | OrdinalSet> => {
+    const entry = terms.findOnce(bytesOf(token));
+    if (entry?.list !== undefined) return { value: entry, bytes: token.length };
+    const value = entry === undefined ? emptySet(docs) : terms.set(entry);
+    return { value, bytes: token.length + value.count * Uint16Array.BYTES_PER_ELEMENT + overheadOf(value) };
+  };
+  const value = segment.derived(`token/${token}`, MOST_TOKEN_BYTES, found) ?? found().value;
+  return value instanceof OrdinalSet ? value : terms.set(value);
 }
+
+/** Of memory, about, for a token with few ordinals. */
+const MOST_TOKEN_BYTES = 10_000;
 
 /** The documents that have any of some tokens, which are sorted. */
 export function anyTokenSet({ terms, docs }: Segment, tokens: readonly Uint8Array[]): OrdinalSet {

@@ -81,8 +81,9 @@ export interface StoredGroups {
   readonly next: Uint32Array;
   /** A bitmap of the numbers; undefined if that needs much memory. */
   readonly present: Int32Array | undefined;
-  /** A bitmap of the documents that are not alone in the segment, and how many groups these are. */
+  /** A bitmap of the documents that are not alone in the segment, how many they are, and how many groups these are. */
   readonly several: Int32Array;
+  readonly docsOfSeveral: number;
   readonly ofSeveral: number;
 }
 
@@ -255,13 +256,15 @@ function linksOf(
   numbers: Uint32Array,
   members: Uint32Array,
   greatest: number,
-): Pick<StoredGroups, 'next' | 'present' | 'several' | 'ofSeveral'> {
+): Pick<StoredGroups, 'next' | 'present' | 'several' | 'docsOfSeveral' | 'ofSeveral'> {
   const next = sharedArray(numbers.length);
   for (let ordinal = 0; ordinal < next.length; ordinal += 1) next[ordinal] = ordinal;
   const several = sharedBitmap(Math.ceil(numbers.length / SPAN) * SPAN);
   const present = greatest <= numbers.length * MOST_NUMBERS ? sharedBitmap(greatest + 1) : undefined;
+  let docsOfSeveral = 0;
   let ofSeveral = 0;
   for (let at = 0; at < members.length;) {
+    const start = at;
     const first = members[at] ?? 0;
     const number = numbers[first] ?? 0;
     let last = first;
@@ -274,9 +277,10 @@ function linksOf(
     if (last === first) continue;
     next[last] = first;
     setBit(several, first);
+    docsOfSeveral += at - start;
     ofSeveral += 1;
   }
-  return { next, present, several, ofSeveral };
+  return { next, present, several, docsOfSeveral, ofSeveral };
 }
 
 function sharedBitmap(bits: number): Int32Array {

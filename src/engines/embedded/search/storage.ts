@@ -36,6 +36,12 @@ export interface BlobReader {
   read<Value>(name: string, decode: (bytes: Uint8Array) => Value, overhead?: (value: Value) => number): Value;
   /** The decoded blob, without caching. */
   readOnce<Value>(name: string, decode: (bytes: Uint8Array) => Value): Value;
+  /** What a part of the blob is, cached without the rest; undefined where blobs are not cached by themselves. */
+  readPart<Value>(
+    name: string,
+    part: string,
+    decode: (bytes: Uint8Array) => Derived<Value>,
+  ): Value | undefined;
 }
 
 /** Where the blobs of a segment are written. */
@@ -130,6 +136,15 @@ export class CheckedBlobs implements BlobReader, BlobWriter {
 
   readOnce<Value>(name: string, decode: (bytes: Uint8Array) => Value): Value {
     return decoded(name, this.bytes(name), decode);
+  }
+
+  readPart<Value>(name: string, part: string, decode: (bytes: Uint8Array) => Derived<Value>): Value {
+    const key = `${this.prefix}${name}/${part}`;
+    const found = this.cache.get(key);
+    if (found !== undefined) return found.value as Value;
+    const { value, bytes } = this.readOnce(name, decode);
+    this.cache.set(key, value, bytes);
+    return value;
   }
 
   /** What is made of blobs whose names start alike, which are removed together; undefined if the cache has no room for it. */
@@ -229,6 +244,10 @@ export class PackReader implements BlobReader {
 
   readOnce<Value>(name: string, decode: (bytes: Uint8Array) => Value): Value {
     return this.read(name, decode);
+  }
+
+  readPart(): undefined {
+    return undefined;
   }
 
   private parts(): Pack {
