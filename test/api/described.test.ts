@@ -374,6 +374,9 @@ function idsFor({ path }: DescribedOperation): Readonly<Record<string, string>> 
 
 const asked = new Map<string, number[]>();
 
+/** Answers in XML. */
+const inXml: (readonly [id: string, target: string, answer: Response])[] = [];
+
 /** Operations that read and have been asked with success, and whether each answer was queued. */
 const reads = new Map<string, Set<boolean>>();
 
@@ -408,9 +411,20 @@ describe('real answers match the description', () => {
   it.each(REQUESTS.map(([id, target, details = {}]) => [id, target, details] as const))(
     '%s, asked as %s, answers as described',
     async (id, target, details) => {
-      expect(await described.problemsOf(id, await ask([id, target, details]))).toEqual([]);
+      const answer = await ask([id, target, details]);
+      if (String(answer.headers['content-type']).includes('xml')) inXml.push([id, target, answer]);
+      else expect(await described.problemsOf(id, answer)).toEqual([]);
     },
   );
+
+  it('those in XML answer as described', async () => {
+    expect(inXml.length).toBeGreaterThan(50);
+    // Together: each run of libxml2 takes longer than many answers.
+    const problems = inXml.map(async ([id, target, answer]) => [
+      ...[id, target, await described.problemsOf(id, answer)],
+    ]);
+    expect(await Promise.all(problems)).toEqual(inXml.map(([id, target]) => [id, target, []]));
+  });
 
   it('each POST that is sent again with its Idempotency-Key is answered as before (decisions A22)', async () => {
     const repeated = new Set<string>();
