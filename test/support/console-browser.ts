@@ -5,11 +5,11 @@ import { type Server } from './server';
 /** Where a Chromium is; `.ci/run` installs it from packages of the system. */
 const CHROMIUM = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
 
-/** As people have it: wide and narrow, light and dark. */
+/** As people have it: narrow and wide, light and dark. */
 export const SCREENS = (
   [
-    ['wide', { width: 1280, height: 900 }],
     ['narrow', { width: 390, height: 844 }],
+    ['wide', { width: 1280, height: 900 }],
   ] as const
 ).flatMap(([size, viewport]) =>
   (['light', 'dark'] as const).map((colorScheme) => ({
@@ -17,6 +17,25 @@ export const SCREENS = (
     ...{ viewport, colorScheme },
   })),
 );
+
+/** Loads a page on the first screen, and looks at it on each. */
+export async function onEachScreen(page: Page, address: string, look: () => Promise<void>): Promise<void> {
+  for (const [at, { viewport, colorScheme }] of SCREENS.entries()) {
+    await page.setViewportSize(viewport);
+    await page.emulateMedia({ colorScheme });
+    if (at === 0) expect((await page.goto(address))?.status()).toBe(200);
+    // Whatever is drawn again for another screen is drawn in its first frame.
+    await page.evaluate(
+      'new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(() => drawn())))',
+    );
+    await look();
+  }
+}
+
+/** Scripts for pages: by how much one is wider than the screen, and how many tables are only read by scrolling sideways. */
+export const BEYOND = 'document.documentElement.scrollWidth - innerWidth';
+export const SCROLLED =
+  "[...document.querySelectorAll('.scrolled')].filter((one) => one.scrollWidth > one.clientWidth).length";
 
 /** Keys with which pages show something of the demonstration. */
 const KEYS: Readonly<Record<string, string>> = {
@@ -88,22 +107,20 @@ export class ConsoleBrowser {
     return page;
   }
 
-  /** Shows a page, which has nothing to complain of, and fits the screen. */
+  /** Shows a page, which has nothing to complain of, and fits each screen. */
   async expectFit(page: Page, name: string): Promise<void> {
-    const answer = await page.goto(this.address(name));
-    expect(answer?.status()).toBe(200);
-    await page.waitForLoadState('load');
-    const beyond = await page.evaluate('document.documentElement.scrollWidth - innerWidth');
-    const problems = await page.locator('main .said.bad').allTextContents();
-    expect([name, beyond, problems, this.complaints.splice(0)]).toEqual([name, 0, [], []]);
-    // Tables are read without being scrolled sideways.
-    const scrolled =
-      "[...document.querySelectorAll('.scrolled')].filter((one) => one.scrollWidth > one.clientWidth).length";
-    expect([name, await page.evaluate(scrolled)]).toEqual([name, 0]);
     // Whatever can be filled in has a name that is read out.
     // At once: a part that is sent again meanwhile replaces its fields.
     const fields = "[...document.querySelectorAll('main :is(input:not([type=hidden]), select, textarea)')]";
-    const unnamed = await page.evaluate(`${fields}.filter((field) => field.labels.length !== 1).length`);
-    expect(unnamed).toBe(0);
+    const unnamed = `${fields}.filter((field) => field.labels.length !== 1).length`;
+    await onEachScreen(page, this.address(name), async () => {
+      const problems = await page.locator('main .said.bad').allTextContents();
+      const found = [
+        await page.evaluate(BEYOND),
+        await page.evaluate(SCROLLED),
+        await page.evaluate(unnamed),
+      ];
+      expect([name, found, problems, this.complaints.splice(0)]).toEqual([name, [0, 0, 0], [], []]);
+    });
   }
 }

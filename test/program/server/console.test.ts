@@ -6,12 +6,9 @@ import { promisify } from 'node:util';
 import { type Browser, type BrowserContext, type Page } from 'playwright-core';
 import { ModuleKind, ScriptTarget, transpile } from 'typescript';
 import { PAGES } from '../../../src/console/pages';
-import { ConsoleBrowser, SCREENS } from '../../support/console-browser';
+import { BEYOND, ConsoleBrowser, onEachScreen, SCREENS, SCROLLED } from '../../support/console-browser';
 import { threadsGivingWay } from '../../support/priorities';
 import { removeFolder, Server, temporaryFolder } from '../../support/server';
-
-/** All are looked at in `test/servers`. */
-const SOME_SCREENS = SCREENS.filter((_, at) => at === 0 || at === 3);
 
 let folder: string;
 let backups: string;
@@ -47,27 +44,27 @@ async function act(page: Page, name: string, fields: Readonly<Record<string, str
 
 const status = async (page: Page): Promise<string | null> => await page.getByRole('status').textContent();
 
-describe.each(SOME_SCREENS)(
-  'The console in a browser, $name (decisions X124)',
-  ({ viewport, colorScheme }) => {
-    let context: BrowserContext;
-    let page: Page;
-    beforeAll(async () => {
-      context = await browser.newContext({ viewport, colorScheme });
-      page = await logIn(context);
-    });
-    afterAll(() => context.close());
+describe('The console in a browser (decisions X124)', () => {
+  let page: Page;
+  beforeAll(async () => {
+    page = await logIn(await browser.newContext());
+  });
+  afterAll(() => page.context().close());
 
-    it.each(PAGES.map((one) => one.name))('shows %s without complaints, within the screen', async (one) => {
-      await shown.expectFit(page, one);
-    });
+  it.each(PAGES.map((one) => one.name))('shows %s without complaints, within each screen', async (one) => {
+    await shown.expectFit(page, one);
+  });
 
-    it('draws the prices of a product', async () => {
-      await page.goto(address('history'));
+  it('draws the prices of a product', async () => {
+    await onEachScreen(page, address('history'), async () => {
       await expect(page.locator('figure.plot canvas').count()).resolves.toBe(1);
     });
+  });
 
-    it('is used with the keyboard', async () => {
+  it.each(SCREENS.filter((_, at) => at % 2 === 0))(
+    'is used with the keyboard: $name',
+    async ({ viewport }) => {
+      await page.setViewportSize(viewport);
       await page.goto(address('log'));
       await page.keyboard.press('Tab');
       await expect(page.locator(':focus').textContent()).resolves.toBe('Skip to the content');
@@ -82,9 +79,9 @@ describe.each(SOME_SCREENS)(
       await page.getByRole('link', { name: 'claim 17' }).click();
       await page.waitForURL('**/console/history?kind=claim&id=17');
       await expect(page.locator('tbody tr').first().textContent()).resolves.toContain('ClaimFiled');
-    });
-  },
-);
+    },
+  );
+});
 
 describe('The console (decisions X124)', () => {
   it('pauses a read model, compares it and rolls it back', async () => {
@@ -180,10 +177,10 @@ describe('The documentation of a demonstration (decisions X82, X83, X140)', () =
     'errors/503',
   ];
 
-  describe.each(SOME_SCREENS)('in a browser, $name', ({ viewport, colorScheme }) => {
+  describe('in a browser', () => {
     let page: Page;
     beforeAll(async () => {
-      page = await (await browser.newContext({ viewport, colorScheme })).newPage();
+      page = await (await browser.newContext()).newPage();
       page.on('pageerror', (error) => shown.complaints.push(error.message));
       page.on('console', (message) => {
         if (['error', 'warning'].includes(message.type())) shown.complaints.push(message.text());
@@ -191,24 +188,21 @@ describe('The documentation of a demonstration (decisions X82, X83, X140)', () =
     });
     afterAll(() => page.context().close());
 
-    it.each([...DOCS, ...OTHERS])('shows “%s” without complaints, within the screen', async (name) => {
-      const answer = await page.goto(`${server.url}/docs/${name}`.replace(/\/$/, ''));
-      expect(answer?.status()).toBe(200);
-      await page.evaluate("document.querySelectorAll('details').forEach((one) => (one.open = true))");
-      const beyond = await page.evaluate('document.documentElement.scrollWidth - innerWidth');
-      const scrolled =
-        "[...document.querySelectorAll('.scrolled')].filter((one) => one.scrollWidth > one.clientWidth).length";
+    it.each([...DOCS, ...OTHERS])('shows “%s” without complaints, within each screen', async (name) => {
       const unnamed =
         "[...document.querySelectorAll('main :is(input, select, textarea)')].filter((one) => one.labels.length !== 1).length";
       const twice =
         "(() => { const ids = [...document.querySelectorAll('[id]')].map(({ id }) => id); return ids.filter((id, at) => ids.indexOf(id) !== at); })()";
-      const found = [
-        beyond,
-        await page.evaluate(scrolled),
-        await page.evaluate(unnamed),
-        await page.evaluate(twice),
-      ];
-      expect([name, found, shown.complaints.splice(0)]).toEqual([name, [0, 0, 0, []], []]);
+      await onEachScreen(page, `${server.url}/docs/${name}`.replace(/\/$/, ''), async () => {
+        await page.evaluate("document.querySelectorAll('details').forEach((one) => (one.open = true))");
+        const found = [
+          await page.evaluate(BEYOND),
+          await page.evaluate(SCROLLED),
+          await page.evaluate(unnamed),
+          await page.evaluate(twice),
+        ];
+        expect([name, found, shown.complaints.splice(0)]).toEqual([name, [0, 0, 0, []], []]);
+      });
     });
   });
 
