@@ -211,7 +211,7 @@ export class Dictionary {
     blockOf: (block: number) => DictionaryBlock,
   ): DictionaryReader | undefined {
     const reader = new DictionaryReader(this.blocks, blockOf, Math.max(0, this.blockOf(token)));
-    while (reader.next()) if (compareBytes(reader.token, token) >= 0) return reader;
+    while (reader.next()) if (reader.compareTo(token) >= 0) return reader;
     return undefined;
   }
 
@@ -401,8 +401,6 @@ function widthOf(first: number | undefined): number {
 
 /** Reads a block from its start. */
 class BlockReader {
-  /** The current token: the first `length` of these bytes, which the next one overwrites. */
-  bytes = new Uint8Array(256);
   length = 0;
   /** Its first bytes as a number: tokens are in the order of their keys, but several may have the same. */
   key = 0;
@@ -410,7 +408,11 @@ class BlockReader {
   private position = -1;
   private isRead = true;
 
-  constructor(private readonly block: DictionaryBlock) {
+  /** `bytes`: the first `length` of them are the current token, which the next one overwrites. */
+  constructor(
+    private readonly block: DictionaryBlock,
+    public bytes: Uint8Array = new Uint8Array(256),
+  ) {
     this.reader = block.read();
   }
 
@@ -470,9 +472,11 @@ function keyOf(bytes: Uint8Array, length: number): number {
   return key;
 }
 
+const NO_TOKENS = new DictionaryBlock(new Uint8Array(0));
+
 /** Reads all tokens of a dictionary in order. */
 export class DictionaryReader {
-  private block = new BlockReader(new DictionaryBlock(new Uint8Array(0)));
+  private block = new BlockReader(NO_TOKENS);
   /** Of the next token. */
   private position: number;
 
@@ -489,7 +493,7 @@ export class DictionaryReader {
   next(): boolean {
     while (!this.block.next()) {
       if (this.read === this.blocks) return false;
-      this.block = new BlockReader(this.blockOf(this.read));
+      this.block = new BlockReader(this.blockOf(this.read), this.block.bytes);
       this.read += 1;
     }
     this.position += 1;
@@ -500,7 +504,7 @@ export class DictionaryReader {
   goTo(position: number): void {
     const block = Math.floor(position / PER_BLOCK);
     if (block >= this.read) {
-      this.block = new BlockReader(this.blockOf(block));
+      this.block = new BlockReader(this.blockOf(block), this.block.bytes);
       this.read = block + 1;
       this.position = block * PER_BLOCK;
     }
@@ -515,6 +519,25 @@ export class DictionaryReader {
   /** The current token. The next one overwrites it. */
   get token(): Uint8Array {
     return this.block.token;
+  }
+
+  /** The bytes of the current token: the first `length` of these. No array is made of them. */
+  get bytes(): Uint8Array {
+    return this.block.bytes;
+  }
+
+  get length(): number {
+    return this.block.length;
+  }
+
+  compareTo(token: Uint8Array): number {
+    const { bytes, length } = this.block;
+    const shorter = Math.min(length, token.length);
+    for (let at = 0; at < shorter; at += 1) {
+      const difference = (bytes[at] ?? 0) - (token[at] ?? 0);
+      if (difference !== 0) return difference;
+    }
+    return length - token.length;
   }
 
   startsWith(prefix: Uint8Array): boolean {

@@ -2,7 +2,7 @@ import { bytesOf, textOf } from './bytes';
 import { decode, SPAN } from './containers';
 import { CHECKED, CONTROL, CountedMatches, countLabels, labelsOf, mostOf, type TokenLabels } from './labels';
 import { countCommon, countFewIn, type OrdinalSet, overheadOf, union } from './sets';
-import { type Dictionary, type DictionaryReader, MAX_INLINE } from './dictionary';
+import { type DictionaryReader, MAX_INLINE } from './dictionary';
 import { FirstItems } from './heap';
 import {
   DECODED,
@@ -18,6 +18,7 @@ import {
 import { MergedTokens } from './merge';
 import { type Count, type IndexFacet, type IndexFilter } from './query';
 import { type Schema, type Segment, type StoredOrder } from './segment';
+import { type Derived } from './storage';
 
 /** Counts values among the matching documents of all segments. */
 export function countFacets(
@@ -159,7 +160,7 @@ class NearCounter {
     const { near, after } = this.wanted;
     const sets = new Map<string, OrdinalSet[]>();
     for (const before of after)
-      for (const word of nearTokens(segment.terms, before, near, counted.check)) {
+      for (const word of nearTokens(segment, before, near, counted.check)) {
         const set = tokenSet(segment, before + word);
         const others = sets.get(word);
         if (others === undefined) sets.set(word, [set]);
@@ -187,11 +188,12 @@ const FEW_BLOCKS = 8;
  * compared.
  */
 function* nearTokens(
-  terms: Dictionary,
+  segment: Segment,
   before: string,
   word: string,
   check: () => void,
 ): Generator<string, undefined> {
+  const { terms } = segment;
   const letters = Array.from(word);
   const tried = new Set([word]);
   const part = (from: number, to?: number): string => letters.slice(from, to).join('');
@@ -199,9 +201,10 @@ function* nearTokens(
   let at = 0;
   for (; at <= letters.length && terms.blocksWith(bytesOf(before + part(0, at))) > FEW_BLOCKS; at += 1) {
     const start = part(0, at);
-    const candidates = terms
-      .lettersAfter(bytesOf(before + start), visit)
-      .flatMap((letter) => [start + letter + part(at), start + letter + part(at + 1)]);
+    const candidates = lettersAfter(segment, before + start, visit).flatMap((letter) => [
+      start + letter + part(at),
+      start + letter + part(at + 1),
+    ]);
     candidates.push(start + part(at + 1), start + part(at + 1, at + 2) + part(at, at + 1) + part(at + 2));
     for (const candidate of candidates) {
       if (tried.has(candidate)) continue;
@@ -218,13 +221,24 @@ function* nearTokens(
   for (let isMore = reader !== undefined; reader !== undefined && isMore; isMore = reader.next()) {
     if (!reader.startsWith(prefix)) return;
     visit();
-    const { token } = reader;
-    if (!mayBeOneAway(bytes, token, skipped)) continue;
-    const other = textOf(token.subarray(skipped));
+    if (!mayBeOneAway(bytes, reader, skipped)) continue;
+    const other = textOf(reader.token.subarray(skipped));
     if (tried.has(other) || !isOneAway(letters, Array.from(other))) continue;
     yield other;
   }
 }
+
+/** Cached: those that words begin with are needed for each of them. */
+function lettersAfter(segment: Segment, beginning: string, visit: () => void): readonly string[] {
+  const found = (): Derived<readonly string[]> => {
+    const value = segment.terms.lettersAfter(bytesOf(beginning), visit);
+    return { value, bytes: value.length * LETTER_BYTES };
+  };
+  return segment.derived(`letters/${beginning}`, 256 * LETTER_BYTES, found) ?? found().value;
+}
+
+/** Of memory, about. */
+const LETTER_BYTES = 32;
 
 /** Of two letters in UTF-8. */
 const MOST_BYTES = 8;
@@ -233,14 +247,18 @@ const MOST_BYTES = 8;
  * Whether a word and a token from a byte on may be one letter away: they have the same bytes but for two letters between
  * their beginnings and their ends. Most tokens do not, which is found out without making a text of them.
  */
-function mayBeOneAway(word: Uint8Array, token: Uint8Array, from: number): boolean {
-  const length = token.length - from;
+function mayBeOneAway(
+  word: Uint8Array,
+  { bytes, length: to }: Pick<DictionaryReader, 'bytes' | 'length'>,
+  from: number,
+): boolean {
+  const length = to - from;
   const shorter = Math.min(word.length, length);
   let start = 0;
-  while (start < shorter && word[start] === token[from + start]) start += 1;
+  while (start < shorter && word[start] === bytes[from + start]) start += 1;
   const rest = shorter - start;
   let end = 0;
-  while (end < rest && word[word.length - 1 - end] === token[token.length - 1 - end]) end += 1;
+  while (end < rest && word[word.length - 1 - end] === bytes[to - 1 - end]) end += 1;
   return Math.max(word.length, length) - start - end <= MOST_BYTES;
 }
 
