@@ -114,20 +114,25 @@ export async function* endedLoads(store: ReadStore, feedId: number): AsyncGenera
   }
 }
 
-/**
- * Says of revisions in the stream of a feed whether what ended next is a load that undoes another one; undefined if
- * nothing has. Raises `NoGeneration`.
- */
-export async function undoingsOf(
+/** The event in the stream of a feed that ends a load or a deletion. */
+interface EndOfLoad {
+  readonly revision: number;
+  /** It is a load that undoes another one. */
+  readonly isUndoing: boolean;
+}
+
+/** Finds what ended next after a revision in the stream of a feed; undefined if nothing has. Raises `NoGeneration`. */
+export async function endsOfLoads(
   store: ReadStore,
   feedId: number,
-): Promise<(revision: number) => Promise<boolean | undefined>> {
+): Promise<(revision: number) => Promise<EndOfLoad | undefined>> {
   await requireVersion(store, imports.collection);
   return async (revision) => {
     const filter = allOf(among('feedId', [feedId]), between('ended', { min: revision + 1 }));
     const { found } = await store.search(TARGET, { filter, order: [ENDED], offset: 0, size: 1 });
     const [next] = found.map(({ body }) => JSON.parse(body) as StoredImport);
-    return next && next.reported?.restores !== undefined;
+    if (next?.ended === undefined) return undefined;
+    return { revision: next.ended, isUndoing: next.reported?.restores !== undefined };
   };
 }
 

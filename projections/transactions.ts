@@ -26,7 +26,7 @@ import {
 } from '../src/kernel/query';
 import { type FieldType, type FieldValue, type ReadStore, type Target } from '../src/kernel/read-store';
 import { type Projection } from '../src/projector/projection';
-import { searchInParts } from '../src/projector/search-in-parts';
+import { eachOf, searchInParts } from '../src/projector/search-in-parts';
 
 const FIELDS = {
   transactionId: 'keyword',
@@ -146,6 +146,20 @@ export async function listTransactions(
   const paged = after === undefined ? { offset } : { offset: 0, after };
   const wanted = { filter: filterOf(criteria), order, size, ...paged };
   return await searchInParts({ store, target, read: toTransaction }, wanted, query);
+}
+
+/** Ids of transactions with an order number, the oldest first, at most `most`. */
+export async function transactionsOfOrder(
+  store: ReadStore,
+  orderNumber: string,
+  most: number,
+): Promise<readonly string[]> {
+  const criteria = { among: { orderNumber: [orderNumber] }, timeOfEvent: {}, changed: {}, approved: {} };
+  const page = { orderBy: 'timeOfEvent', descending: false, offset: 0, size: most } as const;
+  const ids: string[] = [];
+  for await (const batch of eachOf(await listTransactions(store, criteria, page), (one) => one.transactionId))
+    ids.push(...batch);
+  return ids;
 }
 
 /** What totals are by, beside currency and state. */

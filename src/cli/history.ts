@@ -41,14 +41,18 @@ export function addHistory(affilog: Command, parts: CliParts): void {
     const command = history.command(kind).description(`The history of ${what}.`);
     if (kind === 'product') {
       withPoints(
-        command.argument('<feed>', 'feed id').argument('<sourceProductId>', 'the advertiser’s id'),
-      ).action(shows(parts, (feedId, sourceProductId) => ({ kind, feedId, sourceProductId })));
+        command
+          .argument('<feed>', 'feed id; or of the product FEED-SOURCE_PRODUCT_ID, as messages have it')
+          .argument('[sourceProductId]', 'the advertiser’s id'),
+      ).action(shows(parts, async (...ids) => (await subjects()).productNamed(...ids)));
       continue;
     }
     const described = kind in IDS ? IDS[kind as keyof typeof IDS] : `id of the ${kind}`;
-    withPoints(command.argument('<id>', described)).action(shows(parts, (id) => ({ kind, id })));
+    withPoints(command.argument('<id>', described)).action(shows(parts, async (id) => ({ kind, id })));
   }
 }
+
+const subjects = async () => await import('../operations/history/subjects.js');
 
 function withPoints(command: Command): Command {
   return command
@@ -59,13 +63,13 @@ function withPoints(command: Command): Command {
     .option('--json', 'One JSON object a line, with the state after each event.');
 }
 
-function shows(parts: CliParts, subjectOf: (...ids: readonly [string, string]) => HistorySubject) {
+function shows(parts: CliParts, subjectOf: (id: string, own?: string) => Promise<HistorySubject>) {
   return onDirectory(parts, async ({ log, store }, directory, ...args: readonly unknown[]) => {
     const { historyOf, historyText } = await import('../operations/history/history.js');
     const ids = args.filter((one) => typeof one === 'string');
     const { json = false, ...points } = args.at(-2) as HistoryPoints & JsonFlag;
     const { at, position, version, diff } = points;
-    const subject = subjectOf(ids[0] ?? '', ids[1] ?? '');
+    const subject = await subjectOf(ids[0] ?? '', ids[1]);
     const sources = { log, store, directory };
     const found = await historyOf(sources, subject, { at, position, version, diff }, parts.stopSignal());
     const isPoint = (at ?? position ?? version) !== undefined;
@@ -126,14 +130,18 @@ export function addWhy(affilog: Command, parts: CliParts): void {
     parts.stdout.write(json === true ? `${JSON.stringify(visibility, undefined, 2)}\n` : textOf(visibility));
   withViewer(why.command('product'))
     .description('Each condition of the visibility of a product, with what it depends on, and what helps.')
-    .argument('<feed>', 'its id', integerFrom(1))
-    .argument('<sourceProductId>')
+    .argument('<feed>', 'its id; or of the product FEED-SOURCE_PRODUCT_ID, as messages have it')
+    .argument('[sourceProductId]')
     .action(
-      onDirectory(parts, async ({ log, store }, directory, feedId: number, id: string, flags: WhyFlags) => {
-        const { whyProduct } = await explanations();
-        const which = { feedId, sourceProductId: id };
-        print(await whyProduct({ log, store, directory }, which, viewerOf(flags)), flags);
-      }),
+      onDirectory(
+        parts,
+        async ({ log, store }, directory, feed: string, id: string | undefined, flags: WhyFlags) => {
+          const { whyProduct } = await explanations();
+          const { feedId, sourceProductId } = (await subjects()).productNamed(feed, id);
+          const which = { feedId: Number(feedId), sourceProductId };
+          print(await whyProduct({ log, store, directory }, which, viewerOf(flags)), flags);
+        },
+      ),
     );
   withViewer(why.command('voucher'))
     .description('The same of a voucher.')
@@ -158,7 +166,7 @@ export function withExplanation(command: Command, parts: CliParts): Command {
     .argument(
       '<id>',
       'transactionId, legacyTransactionId, claimId, id of a voucher, of a product (<feedId>-<sourceProductId>) or feed, ' +
-        'or of a message',
+        'or of a message; else an order number',
     )
     .option('--subscription <id>', 'only this subscription')
     .action(

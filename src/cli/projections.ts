@@ -77,11 +77,11 @@ export function addProjections(affilog: Command, parts: CliParts): void {
   );
   projections
     .command('verification <name>')
-    .description('Print what the last comparison of a read model has found, as JSON.')
+    .description('Print what the last comparison of a read model has found, by verify or a rebuild, as JSON.')
+    .option('--sample', 'what the last one of a sample has found')
     .action(
-      onEngines(parts, async (engines, name: string) => {
-        const found = await (await rebuilding()).lastVerification(engines, name);
-        if (found === undefined) throw new CommandError(`${name} has not been compared yet`);
+      onEngines(parts, async (engines, name: string, flags: { readonly sample?: true }) => {
+        const found = await (await rebuilding()).lastVerification(engines, name, flags.sample);
         stdout.write(`${JSON.stringify(found, undefined, 2)}\n`);
       }),
     );
@@ -346,24 +346,28 @@ export function addParked(affilog: Command, parts: CliParts): void {
     );
   withJson(parked.command('list [projection]'))
     .description(
-      'List what is parked with the error, one per line: of a projection, matcher, automations or directory.',
+      'List what is parked with the error, what it is, and what to do: of a projection, matcher, automations or directory.',
     )
     .action(
       onEngines(parts, async (engines, projection = 'all', flags: JsonFlag) => {
-        const found = await (await parkedOperations()).parkedIn(engines, projection);
-        const items = found.map(({ name, id, entry }) => ({ name, id, ...entry }));
-        const textOf = ({ name, id, error }: (typeof items)[number]): string =>
-          `${name} ${id}: ${error.split('\n', 1)[0] ?? ''}`;
+        const { explainParked, parkedIn } = await parkedOperations();
+        const found = await explainParked(engines, await parkedIn(engines, projection));
+        const items = found.map(({ name, id, what, next, entry }) => ({ name, id, what, next, ...entry }));
+        const textOf = ({ name, id, what, next, error }: (typeof items)[number]): string =>
+          [`${name} ${id}: ${error.split('\n', 1)[0] ?? ''}`, `    ${what}`, `    ${next}`].join('\n');
         await printList(parts, flags, items, textOf, 'nothing is parked');
       }),
     );
   parked
     .command('show <projection> <id>')
-    .description('Show all details of a parked document or event as JSON.')
+    .description('Show all details of a parked document or event as JSON, with what it is, and what to do.')
     .action(
       onEngines(parts, async (engines, projection: string, id: string) => {
-        const { entry } = await (await parkedOperations()).parkedById(engines, projection, id);
-        stdout.write(`${JSON.stringify(entry, null, 2)}\n`);
+        const { explainParked, parkedById } = await parkedOperations();
+        for (const { what, next, entry } of await explainParked(engines, [
+          await parkedById(engines, projection, id),
+        ]))
+          stdout.write(`${JSON.stringify({ what, next, ...entry }, null, 2)}\n`);
       }),
     );
   parked

@@ -1,6 +1,8 @@
+import { claimsOfOrder } from '../../projections/claims';
 import { deliveryOf } from '../../projections/deliveries';
 import { lastImports } from '../../projections/imports';
 import { oldestSubscription } from '../../projections/subscriptions';
+import { transactionsOfOrder } from '../../projections/transactions';
 import { type ListedDelivery } from '../domain/deliveries/stored-delivery';
 import { type Engines } from '../engines/open';
 import { eventAt } from '../kernel/decider';
@@ -48,14 +50,28 @@ async function subjectsNamed(log: EventLog, id: string): Promise<readonly Subjec
   const subjects: Subject[] = (await Promise.all(found)).flat();
   const transactionId = await transactionNamed(log, id);
   if (transactionId !== undefined) subjects.push({ topic: transactionTopic, id: transactionId });
-  return subjects.length > 0 ? subjects : [{ topic: transactionTopic, id }];
+  return subjects;
+}
+
+/** Transactions and claims of an order. */
+const MOST_OF_ORDER = 20;
+
+/** Those with an order number. */
+async function subjectsOfOrder(store: ReadStore, orderNumber: string): Promise<readonly Subject[]> {
+  const transactions = await transactionsOfOrder(store, orderNumber, MOST_OF_ORDER);
+  const claims = await claimsOfOrder(store, orderNumber, MOST_OF_ORDER);
+  return [
+    ...transactions.map((id) => ({ topic: transactionTopic, id })),
+    ...claims.map((id) => ({ topic: claimTopic, id: String(id) })),
+  ];
 }
 
 /**
  * Why messages about a transaction, claim, voucher or product were sent, or not, as text: for each of its transitions,
  * what each subscription of its parties made of it, and the states of its messages. `named` is a `transactionId`, a
  * `legacyTransactionId`, a `claimId`, a `voucherId`, a `productId`, or the id of a message, of which there is only the
- * state. Of a product or feed without changes it says so, and when something was loaded last. Raises `UsageError`.
+ * state; what is none of these may be an order number. Of a product or feed without changes it says so, and when
+ * something was loaded last. Raises `UsageError`.
  */
 export async function* explainNotifications(
   { log, store }: Pick<Engines, 'log' | 'store'>,
@@ -63,9 +79,15 @@ export async function* explainNotifications(
   { only, now }: { readonly only?: string | undefined; readonly now: Date },
 ): AsyncGenerator<string> {
   const stateOf = stateReader(store, new AnyWaiting(log, store), now);
+  const byId = await subjectsNamed(log, named);
+  const message = byId.length === 0 ? await deliveryOf(store, named) : undefined;
+  if (message !== undefined) {
+    yield messageLine(message, await stateOf(named));
+    return;
+  }
   let isFound = false;
   let isUnchanged = false;
-  for (const { topic, id } of await subjectsNamed(log, named)) {
+  for (const { topic, id } of byId.length === 0 ? await subjectsOfOrder(store, named) : byId) {
     const events = [...(await explainMatches(log, topic, topic.streamOf(id), { only, subject: id }))];
     // Those of a feed are in one stream: what is no change is of no product.
     const explained =
@@ -75,8 +97,13 @@ export async function* explainNotifications(
     isUnchanged ||= topic === productTopic;
   }
   if (isFound) return;
-  if (isUnchanged) yield* unchangedLines(store, named);
-  else yield await messageLine(store, named, stateOf);
+  if (!isUnchanged)
+    throw new NothingThere(
+      `${named}: expected the transactionId, the legacyTransactionId or the order number of a transaction, the claimId or ` +
+        'the order number of a claim, the id of a voucher, of a product (<feedId>-<sourceProductId>) or feed, or that of a ' +
+        'message',
+    );
+  yield* unchangedLines(store, named);
 }
 
 /** Of a product or feed that nothing has happened to. */
@@ -126,23 +153,9 @@ async function* linesOf(
   }
 }
 
-/** Raises `NothingThere` if the id is of no message either. */
-async function messageLine(
-  store: ReadStore,
-  named: string,
-  stateOf: (message: string) => Promise<string>,
-): Promise<string> {
-  const message = await deliveryOf(store, named);
-  if (message === undefined)
-    throw new NothingThere(
-      `${named}: expected the transactionId or the legacyTransactionId of a transaction, the claimId of a claim, ` +
-        'the id of a voucher, of a product (<feedId>-<sourceProductId>) or feed, or that of a message',
-    );
+function messageLine(message: ListedDelivery, state: string): string {
   const { subscriptionId, receiver, topic, subject, at } = message;
-  return (
-    `${await stateOf(named)}: to receiver ${receiver} of subscription ${subscriptionId}, about ${topic} ` +
-    `${subject} at ${at}`
-  );
+  return `${state}: to receiver ${receiver} of subscription ${subscriptionId}, about ${topic} ${subject} at ${at}`;
 }
 
 const DISABLED = 'disabled by its owner at that time, so no message was made';

@@ -1,5 +1,5 @@
 import { type Position, type RecordedEvent, START, positionOf, numberOf } from '../kernel/event';
-import { offerId } from '../domain/products/offer';
+import { offerId, productIn } from '../domain/products/offer';
 import { type EventLog } from '../kernel/event-log';
 import { NamedError } from '../kernel/fault';
 import { pacer } from '../runtime/concurrency';
@@ -242,13 +242,13 @@ export async function documentNamed(store: ReadStore, name: string, id: string):
   const { name: readModel } = projection.collection;
   const found = await documentIn(store, readModel, id);
   if (found.document !== undefined) return found;
-  const [, feed, own] = /^(\d{1,15})-(.+)$/s.exec(id) ?? [];
-  if (own === undefined) return found;
-  const ofProduct = await documentIn(store, readModel, offerId(Number(feed), own));
+  const product = productIn(id);
+  if (product === undefined) return found;
+  const ofProduct = await documentIn(store, readModel, offerId(product.feedId, product.sourceProductId));
   return ofProduct.document === undefined ? found : ofProduct;
 }
 
-async function eventAtPosition(log: EventLog, position: Position): Promise<RecordedEvent | undefined> {
+export async function eventAtPosition(log: EventLog, position: Position): Promise<RecordedEvent | undefined> {
   const after = positionOf(Math.max(0, numberOf(position) - 1));
   for await (const { events } of log.readAll({ after, batchSize: 1 }))
     for (const event of events) return event.position === position ? event : undefined;

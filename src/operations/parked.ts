@@ -1,16 +1,25 @@
+import { priceHistory } from '../../projections/price-history';
+import { products } from '../../projections/products';
+import { type StoredOffer } from '../domain/products/offer';
 import { AUTOMATIONS } from '../processes/automation-runner';
 import { directoryAt, type UnusableEvent } from '../network/directory';
 import { liveGeneration, nameOf } from '../projector/generations';
 import { countParked, keyOf, listParked, type Parked, requestRetry, skipDecider } from '../projector/parked';
 import { execute } from '../kernel/decider';
+import { type Position } from '../kernel/event';
 import { type EventLog } from '../kernel/event-log';
+import { type Found } from '../kernel/query';
+import { shortened } from '../kernel/text';
+import { jsonObject } from '../kernel/unknown';
 import { SYSTEM_CLOCK } from '../runtime/clock';
+import { inParallel } from '../runtime/concurrency';
 import { type ParkedEvent, parkedEvents, Parking } from '../runtime/parked-events';
 import { NoGeneration, type ReadStore } from '../kernel/read-store';
 import { MATCHER } from '../delivery/matching/matcher';
 import { type Projection } from '../projector/projection';
 import { logOf, type ProjectedEngines, projectionsNamed } from './rebuild';
 import { CommandError } from './command-error';
+import { eventAtPosition } from './inspect-log';
 
 /** What is parked: a document of a live read model or of an automation, or an event. */
 export type ParkedIn = {
@@ -50,6 +59,80 @@ export async function parkedIn({ log, store }: ParkedEngines, name: string): Pro
     for (const entry of (await directoryAt(log)).unusable)
       found.push({ is: 'of the directory', name: DIRECTORY, id: idOf(entry), entry });
   return found;
+}
+
+/** What is parked, in words, and what an operator does next. */
+export type ExplainedParked = ParkedIn & { readonly what: string; readonly next: string };
+
+/** How many events are read at the same time for the names of products. */
+const AT_ONCE = 16;
+
+export async function explainParked(
+  engines: ParkedEngines,
+  found: readonly ParkedIn[],
+): Promise<readonly ExplainedParked[]> {
+  const ids = found.flatMap((one) => (isOfProduct(one) ? (one.entry.document ?? []) : []));
+  const offers = new Map<string, StoredOffer>();
+  if (ids.length > 0) {
+    const stored = await engines.store.get({ collection: products.collection.name }, ids).catch(orNone);
+    for (const { id, body } of stored) offers.set(id, JSON.parse(body) as StoredOffer);
+  }
+  return await inParallel(found, AT_ONCE, async (one) => {
+    const offer = offers.get(one.id);
+    const what = isOfProduct(one)
+      ? productText(one.entry.stream, offer ?? (await productOfEvent(engines.log, one.entry.position)))
+      : thingText(one);
+    return { ...one, what, next: nextStep(one) };
+  });
+}
+
+const OF_PRODUCTS: readonly string[] = [products, priceHistory].map(({ collection }) => collection.name);
+
+type ParkedDocument = Extract<ParkedIn, { readonly is: 'document' }>;
+
+function isOfProduct(one: ParkedIn): one is ParkedDocument {
+  return one.is === 'document' && OF_PRODUCTS.includes(one.name);
+}
+
+/** As far as an event tells: a new price has no name. */
+interface ProductInEvent {
+  readonly sourceProductId?: unknown;
+  readonly product?: { readonly name?: unknown };
+}
+
+async function productOfEvent(log: EventLog, position: Position): Promise<ProductInEvent | undefined> {
+  const event = await eventAtPosition(log, position);
+  return event && jsonObject(event.data);
+}
+
+function productText(stream: string, { sourceProductId, product }: ProductInEvent = {}): string {
+  const feed = `feed ${stream.slice(stream.indexOf('-') + 1)}`;
+  if (typeof sourceProductId !== 'string') return `something in ${feed}`;
+  const name = typeof product?.name === 'string' ? ` (${shortened(product.name, MOST_NAME)})` : '';
+  return `product ${sourceProductId} of ${feed}${name}`;
+}
+
+const MOST_NAME = 100;
+
+/** By its stream: `voucher 7`; of an automation, whose entries have none, by the automation and the document. */
+function thingText({ id, entry: { stream } }: ParkedIn): string {
+  const [kind = '', ...rest] = (stream === '' ? id : stream).split(stream === '' ? '/' : '-');
+  return rest.length === 0 ? id : `${kind} ${rest.join('-')}`;
+}
+
+function nextStep(one: ParkedIn): string {
+  const { name, id } = one;
+  if (one.is === 'of the directory')
+    return 'import what should be true with `affilog network import FILE`: every process ignores this event';
+  if (name === AUTOMATIONS) return 'mend what the error names: it is retried every minute';
+  const retried = `\`affilog parked retry ${name} ${id}\` retries it, as a new version of the program does by itself`;
+  if (one.is === 'document' && one.entry.event === undefined) return retried;
+  return `${retried}; \`affilog parked skip ${name} ${id} --reason TEXT\` leaves the event out for good`;
+}
+
+function orNone(error: unknown): readonly Found[] {
+  if (error instanceof NoGeneration) return [];
+  throw error;
 }
 
 /** Number of parked documents in all live read models, and of those that automations cannot act on. */

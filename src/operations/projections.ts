@@ -6,6 +6,7 @@ import { defined } from '../kernel/without';
 import { nameOf, standbysAmong } from '../projector/generations';
 import {
   type Notes,
+  pausedText,
   type ProjectorNote,
   readNotes,
   readNotesOf,
@@ -253,11 +254,6 @@ function judged(
   if (!isProjected) return ['degraded', NO_PROJECTOR];
   if (parked > 0) return ['degraded', `documents are parked: see \`affilog parked list ${name}\``];
   return [(lag?.seconds ?? 0) > CATCHING_UP_S ? 'catching up' : 'live'];
-}
-
-/** Since when, and by whom. */
-export function pausedText({ since, by }: Notes['paused']): string {
-  return `since ${since}${by === undefined ? '' : ` by ${by}`}`;
 }
 
 /** Undefined if it was dropped meanwhile. */

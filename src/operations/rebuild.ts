@@ -1,6 +1,5 @@
 import { DELIVERY_PROJECTIONS, PROJECTIONS } from '../../projections';
 import { type Engines } from '../engines/open';
-import { START } from '../kernel/event';
 import { type EventLog } from '../kernel/event-log';
 import { NamedError } from '../kernel/fault';
 import { EVERYTHING } from '../kernel/query';
@@ -8,14 +7,14 @@ import { type ReadStore, targetOf } from '../kernel/read-store';
 import { defined } from '../kernel/without';
 import { dropAllAsOf } from '../projector/as-of';
 import { discardBeside, liveGenerations } from '../projector/generations';
-import { readNotes, removeNote, type Verification, writeNote } from '../projector/notes';
+import { readNotes, readNotesOf, removeNote, type Verification, writeNote } from '../projector/notes';
 import { isOfOtherLog, recordOrigin, refuseOtherLog } from '../projector/origin';
 import { DELIVERY_LOG, DOMAIN_LOG, type Projection, type Source } from '../projector/projection';
 import { rebuild, type RebuildParts, type RebuildProgress, type Rebuilt } from '../projector/rebuild';
 import { type Swapped, swapStandby } from '../projector/standby';
 import { SYSTEM_CLOCK } from '../runtime/clock';
 import { isAbort, reasonOf } from '../runtime/unavailable';
-import { UsageError } from './command-error';
+import { NothingThere, UsageError } from './command-error';
 import { runningCode } from '../projector/parked';
 
 export interface ProjectedEngines extends Pick<Engines, 'log' | 'store'> {
@@ -46,7 +45,8 @@ type ProjectOptions = Pick<
 >;
 
 /**
- * Rebuilds read models, or `all`, in one pass over each log, and swaps them in. Raises `UsageError`, `RebuildUnderWay`,
+ * Rebuilds read models, or `all`, in one pass over each log, and swaps them in; what is found different from the live
+ * ones can be read afterwards. Raises `UsageError`, `RebuildUnderWay`,
  * `RebuildRefused`, and `OtherLog` unless all of a log are rebuilt with `force`.
  */
 export async function rebuildProjections(
@@ -182,32 +182,29 @@ async function verify(
     const count = await store.count(targetOf(generation), EVERYTHING);
     samples.set(generation.collection, Math.max(1, Math.floor(count / Math.max(1, most ?? 1))));
   }
-  const found: Verified[] = [];
-  for (const one of await project(engines, chosen, { ...options, then: 'drop', samples })) {
-    const { generation, documents, parked, bytes, comparison } = one;
-    const { collection: name } = generation;
-    const at = live.find((each) => each?.collection === name);
-    const verification: Verification = {
-      at: SYSTEM_CLOCK.now().toISOString(),
-      position: comparison?.position ?? START,
-      ...(at === undefined ? {} : { live: at.number }),
-      ...{ documents, parked, sample: samples.get(name) ?? 1 },
-      differing: comparison?.differing ?? 0,
-      differences: comparison?.differences ?? [],
-    };
-    await writeNote(store, 'verification', name, verification);
-    found.push({ name, bytes, ...verification });
-  }
-  return found;
+  const rebuilt = await project(engines, chosen, { ...options, then: 'drop', samples });
+  return rebuilt.map(({ generation: { collection: name }, bytes, verification }) => ({
+    ...{ name, bytes },
+    ...verification,
+  }));
 }
 
-/** What the last comparison of a read model has found. Raises `UsageError`. */
+/**
+ * What the last comparison of all documents of a read model has found, by `verify` or a rebuild, or that of a sample.
+ * Raises `UsageError`, and `NothingThere` if there was none.
+ */
 export async function lastVerification(
   { store }: Pick<ProjectedEngines, 'store'>,
   name: string,
-): Promise<Verification | undefined> {
+  isOfSample = false,
+): Promise<Verification> {
   projectionsNamed(name);
-  return (await readNotes(store, 'verification', [name])).get(name);
+  const notes = await readNotesOf(store, ['verification', 'sampled'], [name]);
+  const [found, other] = [notes('verification'), notes('sampled')].map((all) => all.get(name));
+  const wanted = isOfSample ? other : found;
+  if (wanted !== undefined) return wanted;
+  const ofSample = !isOfSample && other !== undefined ? ', a sample of it has: --sample, or sample=true' : '';
+  throw new NothingThere(`${name} has not been compared yet${ofSample}`);
 }
 
 export interface SwapOptions {

@@ -1,9 +1,12 @@
+import { endsOfLoads } from '../../projections/imports';
+import { eventsOfOffer } from '../../projections/price-history';
 import { products } from '../../projections/products';
 import { vouchers } from '../../projections/vouchers';
+import { FEED, type FeedClosing, type FeedImport } from '../domain/products/feed';
 import { offerId } from '../domain/products/offer';
 import { isVersion, VOUCHER, voucherDecider, type VoucherEvent } from '../domain/vouchers/voucher';
-import { eventsOf, load, toFolded } from '../kernel/decider';
-import { numberOf, type Position, streamOf } from '../kernel/event';
+import { eventAt, eventsOf, load, toFolded } from '../kernel/decider';
+import { numberOf, type Position, type RecordedEvent, streamOf } from '../kernel/event';
 import { type EventLog } from '../kernel/event-log';
 import { type QueryOptions } from '../kernel/query';
 import { NoGeneration } from '../kernel/read-store';
@@ -20,8 +23,10 @@ import { SYSTEM_CLOCK } from '../runtime/clock';
 import { productVisibility } from '../services/products/product.queries';
 import { voucherVisibility } from '../services/vouchers/voucher.queries';
 import { NothingThere } from './command-error';
+import { timeOf } from './log-events';
 import { parkedIn } from './parked';
-import { pausedText, readModelState, type ReadModelState } from './projections';
+import { pausedText } from '../projector/notes';
+import { readModelState, type ReadModelState } from './projections';
 import { type ProjectedEngines } from './rebuild';
 
 // Why something is visible to publishers, or not (`docs/decisions.md#x110`).
@@ -46,9 +51,60 @@ export async function whyProduct(
   const feed = parts.directory.feed(feedId);
   if (feed === undefined) throw new NothingThere(`feed ${feedId}: expected the id of a feed`);
   const who = { asker: 'operator', viewer: viewerOf(parts.directory, viewer) } as const;
-  return await withReadModel(parts, products, offerId(feedId, sourceProductId), () =>
-    productVisibility(parts, { feed, sourceProductId }, who, query),
-  );
+  return await withReadModel(parts, products, offerId(feedId, sourceProductId), async () => {
+    const { visible, conditions } = await productVisibility(parts, { feed, sourceProductId }, who, query);
+    const removal = conditions.some(isMissing) ? await removalOf(parts, feedId, sourceProductId) : undefined;
+    if (removal === undefined) return { visible, conditions };
+    const explained = (one: Condition) => (isMissing(one) ? withRemoval(one, feedId, removal) : one);
+    return { visible, conditions: conditions.map(explained) };
+  });
+}
+
+const isMissing = ({ condition, holds }: Condition): boolean => condition === 'stored' && !holds;
+
+interface Removal {
+  readonly removed: RecordedEvent;
+  /** What ended the load or deletion that has removed it; undefined if that was interrupted. */
+  readonly end: RecordedEvent | undefined;
+}
+
+/** How a product was removed; undefined if it was not, as far as the read models of prices and loads know. */
+async function removalOf(
+  { log, store }: Pick<WhyParts, 'log' | 'store'>,
+  feedId: number,
+  sourceProductId: string,
+): Promise<Removal | undefined> {
+  const stream = streamOf(FEED, feedId);
+  try {
+    const revision = (await eventsOfOffer(store, offerId(feedId, sourceProductId)))?.at(-1);
+    const removed = revision === undefined ? undefined : await eventAt(log, stream, revision);
+    if (removed?.type !== 'ProductDelisted') return undefined;
+    const end = await (await endsOfLoads(store, feedId))(removed.revision);
+    return { removed, end: end && (await eventAt(log, stream, end.revision)) };
+  } catch (error) {
+    if (error instanceof NoGeneration) return undefined;
+    throw error;
+  }
+}
+
+function withRemoval(missing: Condition, feedId: number, { removed, end }: Removal): Condition {
+  const { found, remedy = '' } = missing;
+  const when = `${found}; it was removed at ${timeOf(removed) ?? ''} (log position ${numberOf(removed.position)})`;
+  if (end === undefined) return { ...missing, found: `${when} by a load or deletion that has not ended` };
+  const { type, data } = toFolded<FeedClosing>(end);
+  const { importId = 'without an id' } = data;
+  const what = type === 'ProductsDeleted' ? 'deletion' : loadText(data);
+  const undoing = `\`affilog feeds restore ${feedId} --before ${importId} --reason TEXT\` undoes all of that`;
+  return {
+    ...missing,
+    found: `${when} by ${what} ${importId}, which ended at log position ${numberOf(end.position)}`,
+    remedy: `${remedy}; ${undoing}`,
+  };
+}
+
+function loadText({ mode, restores, fetched }: FeedImport): string {
+  if (restores !== undefined) return `the undoing of ${restores}, load`;
+  return fetched === true ? `the fetched load (${mode})` : `load (${mode})`;
 }
 
 /** Raises `NothingThere`. */

@@ -3,12 +3,13 @@ import { type EventLog } from '../kernel/event-log';
 import { EVERYTHING, type Found } from '../kernel/query';
 import { type Generation, type ReadStore, type Target, targetOf } from '../kernel/read-store';
 import { type Position, START } from '../kernel/event';
+import { defined } from '../kernel/without';
 import { type Clock } from '../runtime/clock';
 import { isExpired } from './expiry';
 import { catchUp } from './fill';
 import { type GenerationProjector } from './generation-projector';
 import { nameOf } from './generations';
-import { type Difference } from './notes';
+import { type Difference, type Verification, writeNote } from './notes';
 import { listParked } from './parked';
 
 /** Result of comparing a rebuilt generation with the live one of the same version. */
@@ -102,6 +103,41 @@ export async function compareWithLive(
     differing: candidates.length,
     differences: shown.map((id) => differenceOf(id, theirs.get(id)?.body, ours.get(id)?.body)),
   };
+}
+
+interface ComparedGenerations {
+  /** When the comparison ended (ISO 8601). */
+  readonly at: string;
+  readonly live: Generation | undefined;
+  /** Absent without a live one. */
+  readonly comparison: Comparison | undefined;
+  /** One of so many documents was compared. */
+  readonly sample: number;
+}
+
+/**
+ * Leaves a note of what a comparison has found, which can be read whatever becomes of the generation. A rebuild without
+ * a live one, as after an upgrade, leaves none.
+ */
+export async function noteComparison(
+  store: ReadStore,
+  { generation, parked }: GenerationProjector,
+  { at, live, comparison, sample }: ComparedGenerations,
+  isRebuild: boolean,
+): Promise<Verification> {
+  const target = targetOf(generation);
+  await store.refresh(target);
+  const verification: Verification = {
+    ...{ at, position: comparison?.position ?? START },
+    ...defined({ live: live?.number, rebuilt: isRebuild ? generation.number : undefined }),
+    documents: await store.count(target, EVERYTHING),
+    ...{ parked: parked.size, sample },
+    ...{ differing: comparison?.differing ?? 0, differences: comparison?.differences ?? [] },
+  };
+  const kind = sample === 1 ? 'verification' : 'sampled';
+  if (comparison !== undefined || !isRebuild)
+    await writeNote(store, kind, generation.collection, verification);
+  return verification;
 }
 
 function differenceOf(id: string, live: string | undefined, rebuilt: string | undefined): Difference {
@@ -206,4 +242,11 @@ async function byId(
   ids: readonly string[],
 ): Promise<ReadonlyMap<string, Found>> {
   return new Map((await store.get(target, ids)).map((found) => [found.id, found]));
+}
+
+/** By which samples are taken: FNV-1a spreads ids evenly. */
+export function hashOf(id: string): number {
+  let hash = 0x811c9dc5;
+  for (let at = 0; at < id.length; at += 1) hash = Math.imul(hash ^ id.charCodeAt(at), 0x01000193);
+  return hash >>> 0;
 }

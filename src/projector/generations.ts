@@ -102,7 +102,7 @@ export function standbysAmong(
   });
 }
 
-/** There is no generation that may become live, or it has parked documents. */
+/** There is no generation that may become live, or it has parked documents, or the live one is paused. */
 export class SwapRefused extends Refusal {}
 
 /** Another process is rebuilding, or was killed a moment ago. */

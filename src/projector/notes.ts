@@ -23,8 +23,9 @@ export interface Notes {
   readonly pace: Pace;
   /** How the process does that follows a log. By the name of its lease. */
   readonly projector: ProjectorNote;
-  /** What a comparison has found. By read model. */
+  /** What the last comparison of all documents has found, and the last one of a sample. By read model. */
   readonly verification: Verification;
+  readonly sampled: Verification;
 }
 
 interface PausedNote {
@@ -32,6 +33,11 @@ interface PausedNote {
   readonly since: string;
   /** Who has paused it, as operators' actions are listed; earlier versions did not note it. */
   readonly by?: string;
+}
+
+/** Since when, and by whom. */
+export function pausedText({ since, by }: PausedNote): string {
+  return `since ${since}${by === undefined ? '' : ` by ${by}`}`;
 }
 
 export interface Standby {
@@ -103,6 +109,8 @@ export interface Verification {
   /** Both generations were as of this position. */
   readonly position: Position;
   readonly live?: number;
+  /** The generation that was compared with it, unless it was dropped. */
+  readonly rebuilt?: number;
   readonly documents: number;
   readonly parked: number;
   /** Of so many documents one was compared; 1 are all. */

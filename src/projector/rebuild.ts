@@ -5,7 +5,7 @@ import { EVERYTHING } from '../kernel/query';
 import { type Generation, NoGeneration, type ReadStore, targetOf } from '../kernel/read-store';
 import { defined, without } from '../kernel/without';
 import { type LeaseHolder } from '../runtime/lease-holder';
-import { type Comparison, compareWithLive } from './compare';
+import { type Comparison, compareWithLive, hashOf, noteComparison } from './compare';
 import { catchUp, fillGenerations, type OnBatch, Pacer } from './fill';
 import { GenerationProjector } from './generation-projector';
 import {
@@ -18,7 +18,7 @@ import {
   whileBuilding,
   whileSwapping,
 } from './generations';
-import { readNotes, removeNote, writeNote } from './notes';
+import { readNotes, removeNote, type Verification, writeNote } from './notes';
 import { countParked, prepareParked, skippedEvents } from './parked';
 import {
   meanPace,
@@ -29,7 +29,7 @@ import {
   type Stretch,
 } from './progress-meter';
 import { DOMAIN_LOG, type Projection, type Source } from './projection';
-import { makeLive, RETAIN_MS } from './standby';
+import { makeLive, refuseWhilePaused, RETAIN_MS } from './standby';
 
 /** Its signal cancels the rebuild; the next one removes what has been built. */
 export interface RebuildParts extends LeaseParts {
@@ -79,6 +79,7 @@ export interface Rebuilt {
   readonly bytes: number;
   /** Absent when there was no live generation of the same version. */
   readonly comparison?: Comparison;
+  readonly verification: Verification;
 }
 
 /** The new generation differs from the live one or has parked documents, so it was not swapped in. */
@@ -156,6 +157,10 @@ class Rebuild {
   async run(): Promise<readonly Rebuilt[]> {
     const { log, store, projections, parts } = this;
     const live = await liveGenerations(store, projections);
+    const refuseIfPaused = async (): Promise<void> => {
+      if ((parts.then ?? 'swap') === 'swap' && parts.force !== true) await refuseWhilePaused(store, live);
+    };
+    await refuseIfPaused();
     const paces = await readNotes(store, 'pace', this.names);
     await this.prepare(live);
     this.estimate = new RebuildEstimate(
@@ -191,6 +196,7 @@ class Rebuild {
     }
     await this.enter('compare');
     const comparisons: (Comparison | undefined)[] = [];
+    const verifications: Verification[] = [];
     const counts = await Promise.all(
       live.map(async (one) => one && (await store.count(targetOf(one), EVERYTHING))),
     );
@@ -199,25 +205,31 @@ class Rebuild {
       const generation = live[at];
       await this.beginWith(projector.generation);
       const before = counts.slice(0, at).reduce<number>((sum, count = 0) => sum + count, 0);
-      comparisons.push(
+      const comparison =
         generation &&
-          (await compareWithLive(parts.clock, log, store, generation, projector, {
-            keptSince: parts.clock.wall() - (parts.keepMs ?? Infinity),
-            isCompared: this.sampledIn(projector.generation.collection),
-            onPage: (compared) => {
-              this.estimate.reached('compare', Math.min(1, (before + compared) / Math.max(1, all)));
-              return this.onBatch(0, START);
-            },
-          })),
-      );
+        (await compareWithLive(parts.clock, log, store, generation, projector, {
+          keptSince: parts.clock.wall() - (parts.keepMs ?? Infinity),
+          isCompared: this.sampledIn(projector.generation.collection),
+          onPage: (compared) => {
+            this.estimate.reached('compare', Math.min(1, (before + compared) / Math.max(1, all)));
+            return this.onBatch(0, START);
+          },
+        }));
+      comparisons.push(comparison);
+      const sample = parts.samples?.get(projector.generation.collection) ?? 1;
+      const compared = { at: parts.clock.now().toISOString(), live: generation, comparison, sample };
+      verifications.push(await noteComparison(store, projector, compared, parts.then !== 'drop'));
     }
     if (parts.then !== 'drop') await this.refuseUnlessSound(projectors, comparisons);
+    await refuseIfPaused();
     await this.enter('swap');
     if (parts.then !== 'drop') await this.catchUpWithHead(projectors);
     const rebuilt: Rebuilt[] = [];
     for (const [at, projector] of projectors.entries()) {
       await this.beginWith(projector.generation);
-      rebuilt.push(await this.complete(projector, comparisons[at]));
+      const completed = await this.complete(projector, comparisons[at]);
+      const verification = verifications[at];
+      if (verification !== undefined) rebuilt.push({ ...completed, verification });
     }
     const { measured } = this.estimate;
     if (measured !== undefined && parts.samples === undefined)
@@ -308,7 +320,7 @@ class Rebuild {
         const examples = differences.slice(0, 10).map(({ id }) => id);
         throw new RebuildRefused(
           `${differing} documents of ${name} differ from the live generation: ${examples.join(', ')}; ` +
-            `\`affilog projections verify ${generation.collection}\` shows both, --force swaps it in nevertheless`,
+            `\`affilog projections verification ${generation.collection}\` shows both, --force swaps it in nevertheless`,
         );
       }
       throw new RebuildRefused(
@@ -331,7 +343,7 @@ class Rebuild {
   private async complete(
     { generation, parked }: GenerationProjector,
     comparison: Comparison | undefined,
-  ): Promise<Rebuilt> {
+  ): Promise<Omit<Rebuilt, 'verification'>> {
     const { store, parts } = this;
     const { clock, then = 'swap', retainMs = RETAIN_MS } = parts;
     const { collection } = generation;
@@ -440,11 +452,4 @@ class Rebuild {
   private async forget(): Promise<void> {
     for (const { collection } of this.generations) await removeNote(this.store, this.kind, collection);
   }
-}
-
-/** FNV-1a: spreads ids evenly. */
-function hashOf(id: string): number {
-  let hash = 0x811c9dc5;
-  for (let at = 0; at < id.length; at += 1) hash = Math.imul(hash ^ id.charCodeAt(at), 0x01000193);
-  return hash >>> 0;
 }

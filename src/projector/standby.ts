@@ -10,7 +10,7 @@ import {
   type SwappingParts,
   whileSwapping,
 } from './generations';
-import { readNotes, removeNote, writeNote } from './notes';
+import { pausedText, readNotes, removeNote, writeNote } from './notes';
 import { countParked } from './parked';
 import { type Projection } from './projection';
 
@@ -103,6 +103,20 @@ export async function makeLive(
   if (kept === undefined) await removeNote(store, 'kept', collection);
   else await writeNote(store, 'kept', collection, kept);
   return { collection, generation: number, ...(live === undefined ? {} : { replaced: live.number }) };
+}
+
+/** What an operator has paused stays as it is: no rebuild swaps a generation in for it unasked. Raises `SwapRefused`. */
+export async function refuseWhilePaused(
+  store: ReadStore,
+  live: readonly (Generation | undefined)[],
+): Promise<void> {
+  const names = live.flatMap((one) => (one === undefined ? [] : one.collection));
+  for (const [name, paused] of await readNotes(store, 'paused', names))
+    throw new SwapRefused(
+      `${name} is paused ${pausedText(paused)}, and a swap would change what it shows: \`affilog projections resume ${name}\` ` +
+        'continues it, --no-swap leaves the new generation ready, and --force swaps it in: then it stays paused with what it ' +
+        'has by then',
+    );
 }
 
 async function standbyOf(

@@ -55,6 +55,23 @@ describe('affilog history (decisions X109)', () => {
     ]);
   });
 
+  it('finds a product as messages name it (decisions X149)', async () => {
+    const named = `${FEEDS.german}-hello-1`;
+    const { out } = await history('product', named, '--json');
+    expect(out).toBe((await history('product', String(FEEDS.german), 'hello-1', '--json')).out);
+    const answer = await app.get(`/ops/1.0/history/product/${named}`, { token: OTHER_TOKENS.operator });
+    expect(answer.json()).toEqual(
+      out
+        .trimEnd()
+        .split('\n')
+        .map((line) => JSON.parse(line) as unknown),
+    );
+    expect(await history('product', 'hello')).toMatchObject({
+      code: 2,
+      err: 'affilog: product hello: expected its feed and sourceProductId, or <feedId>-<sourceProductId>\n',
+    });
+  });
+
   it('prints what something was at a time, at a position and after an event', async () => {
     const at = await history('voucher', '1', '--at', '2026-03-01');
     expect(at.out).toContain('   title: "One"\n');

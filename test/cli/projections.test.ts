@@ -69,9 +69,7 @@ describe('affilog projections (decisions X122, X123, X126 to X128)', () => {
       /^products: 2 documents \(.*\), 0 differ, as of position \d+\n$/,
     );
     expect((await affilog('rebuild', 'products', '--dry-run')).out).toMatch(/^products: 2 documents/);
-    expect((await projections('verification', 'vouchers')).err).toContain(
-      'vouchers has not been compared yet',
-    );
+    expect((await projections('verification', 'claims')).err).toContain('claims has not been compared yet');
     const target = { collection: 'products' };
     const id = offerId(FEEDS.german, 'one');
     const [found] = await app.engines.store.get(target, [id]);

@@ -1,5 +1,5 @@
 import { type Visibility } from '../../src/network/visibility';
-import { FEEDS } from '../api/network';
+import { FEEDS, TOKENS } from '../api/network';
 import { clientOf, product } from '../api/posted';
 import { VOUCHER_NETWORK, voucherClientOf } from '../api/voucher-network';
 import { TestApp } from '../support/app';
@@ -37,6 +37,33 @@ describe('affilog why (decisions X110)', () => {
       '  yes  not parked: all its events could be used',
       '',
     ]);
+  });
+
+  it('says when a product was removed, by which load or deletion, and what undoes that (decisions X149)', async () => {
+    const removedBy = async (id: string): Promise<readonly [string, string]> => {
+      await app.settled();
+      const [, , missing = '', remedy = ''] = (await why('product', `${FEEDS.german}-${id}`)).out.split('\n');
+      return [missing, remedy];
+    };
+    const lamps = (...ids: readonly string[]) => ids.map((id) => product(id));
+    await post(FEEDS.german, lamps('lamp-1', 'lamp-2'));
+    const { headers } = await post(FEEDS.german, lamps('lamp-2'), { keys: ';mode=replace' });
+    const load = String(headers['x-load-id']);
+    const [missing, remedy] = await removedBy('lamp-1');
+    expect(missing).toMatch(
+      new RegExp(
+        `^ {2}NO {3}stored: feed 22001 has no product with the sourceProductId lamp-1; it was removed at \\S+Z \\(log position ` +
+          `\\d+\\) by load \\(replace\\) ${load}, which ended at log position \\d+$`,
+      ),
+    );
+    expect(remedy).toContain(
+      `; \`affilog feeds restore 22001 --before ${load} --reason TEXT\` undoes all of that`,
+    );
+    await app.delete(`/1.0/products;fid=${FEEDS.german};spId=lamp-2`, { token: TOKENS.nord });
+    expect((await removedBy('lamp-2'))[0]).toMatch(/ by deletion \S{36}, which ended at log position \d+$/);
+    expect((await removedBy('lamp-3'))[0]).toMatch(/sourceProductId lamp-3$/);
+    await post(FEEDS.german, [product('it’s new', { categories: [{ name: 'Headphone' }] })]);
+    await app.settled();
   });
 
   it('prints JSON as it is answered over HTTP', async () => {

@@ -43,6 +43,14 @@ test('affilog notifications explain says why messages about a claim were sent, o
   );
 });
 
+test('an order number names its claims (decisions X149)', async () => {
+  const { claimId } = await world.create('E-9');
+  await world.app.settled();
+  const { code, out } = await explain('E-9');
+  expect([code, out]).toEqual([0, (await explain(String(claimId))).out]);
+  expect(out).toContain(`claim ${claimId}\n`);
+});
+
 test.each(['999', 'batch-$claimId'])(
   'of an unknown id: an error that names all kinds of ids: %s',
   async (name) => {
@@ -54,7 +62,7 @@ test.each(['999', 'batch-$claimId'])(
     expect(await explain(id)).toEqual({
       code: 2,
       out: '',
-      err: `affilog: ${id}: expected the transactionId or the legacyTransactionId of a transaction, the claimId of a claim, the id of a voucher, of a product (<feedId>-<sourceProductId>) or feed, or that of a message\n`,
+      err: `affilog: ${id}: expected the transactionId, the legacyTransactionId or the order number of a transaction, the claimId or the order number of a claim, the id of a voucher, of a product (<feedId>-<sourceProductId>) or feed, or that of a message\n`,
     });
   },
 );

@@ -60,15 +60,23 @@ test('nothing is parked before anything is projected; an empty log is named, sin
   expect(await parkedCount(world.store)).toBe(0);
 });
 
-test('parked documents are listed, counted, and shown in detail', async () => {
+test('parked documents are listed with what they are and what to do, counted, and shown in detail (decisions X149)', async () => {
   await startProjector();
-  const line = `products ${a}: Error: thirteen\n`;
+  const line = [
+    `products ${a}: Error: thirteen`,
+    '    product a of feed 22 (Studio headphones)',
+    `    \`affilog parked retry products ${a}\` retries it, as a new version of the program does by itself; ` +
+      `\`affilog parked skip products ${a} --reason TEXT\` leaves the event out for good`,
+    '',
+  ].join('\n');
   expect(await parked('list')).toEqual({ code: 0, out: line, err: '' });
   expect(await parked('list', 'products')).toMatchObject({ out: line });
   expect(await parked('list', 'price-history')).toMatchObject({ out: 'nothing is parked\n' });
   expect(await parkedCount(world.store)).toBe(1);
   const [event] = (await eventsOf(`feed-${FEED_ID}`)).slice(1);
   expect(JSON.parse((await parked('show', 'products', a)).out)).toMatchObject({
+    what: 'product a of feed 22 (Studio headphones)',
+    next: expect.stringContaining(`affilog parked skip products ${a}`),
     document: a,
     stream: `feed-${FEED_ID}`,
     event: event?.id,
@@ -150,7 +158,11 @@ test('an event that names no document can be skipped too', async () => {
   await world.emit(listed('b'));
   await world.settled([picky]);
   const id = `feed-${FEED_ID}@${position}`;
-  expect(await parked('list')).toMatchObject({ out: `products ${id}: Error: fourteen\n` });
+  expect(await parked('list')).toMatchObject({
+    out: expect.stringContaining(
+      `products ${id}: Error: fourteen\n    product a of feed 22 (Studio headphones)\n`,
+    ),
+  });
   expect(await parked('skip', 'products', id, '--reason', 'of no product')).toMatchObject({ code: 0 });
   await untilNothingParked();
   expect(Object.keys(await world.documents('products'))).toEqual([b]);
@@ -197,7 +209,17 @@ async function parkTransaction(): Promise<void> {
 
 test('an event that the matcher cannot use is listed, shown, retried and given up (decisions X103)', async () => {
   await parkTransaction();
-  const list = { code: 0, out: 'matcher transaction-x@0: TypeError: no data\n', err: '' };
+  const list = {
+    code: 0,
+    out: [
+      'matcher transaction-x@0: TypeError: no data',
+      '    transaction x',
+      '    `affilog parked retry matcher transaction-x@0` retries it, as a new version of the program does by itself; ' +
+        '`affilog parked skip matcher transaction-x@0 --reason TEXT` leaves the event out for good',
+      '',
+    ].join('\n'),
+    err: '',
+  };
   expect(await parked('list')).toEqual(list);
   expect(await parked('list', 'matcher')).toEqual(list);
   expect(await parked('list', 'products')).toMatchObject({ out: 'nothing is parked\n' });
@@ -234,7 +256,12 @@ test('an event that the directory cannot use is listed, and tried again by each 
   await world.emit(defined('11', 'Audio'));
   expect(await parked('list')).toEqual({
     code: 0,
-    out: 'directory program-7@0: ProgramDefined without a usable id: another program has written it\n',
+    out: [
+      'directory program-7@0: ProgramDefined without a usable id: another program has written it',
+      '    program 7',
+      '    import what should be true with `affilog network import FILE`: every process ignores this event',
+      '',
+    ].join('\n'),
     err: '',
   });
   expect(await parked('show', 'directory', 'program-7@0')).toMatchObject({ code: 0 });

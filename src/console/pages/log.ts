@@ -1,4 +1,4 @@
-import { offerId } from '../../domain/products/offer';
+import { offerId, productIn } from '../../domain/products/offer';
 import { numberOf, type RecordedEvent } from '../../kernel/event';
 import { isObject } from '../../kernel/unknown';
 import { HISTORY_KINDS } from '../../operations/history/subjects';
@@ -259,8 +259,8 @@ async function foundBodies(operator: Operator, { id = '' }: ui.Asked): Promise<u
 
 /** A product by its id in messages (`<feedId>-<sourceProductId>`), or by that of its offer in searches. */
 async function productNamed(operator: Operator, id: string): Promise<ui.Value | undefined> {
-  const [, feed, own = ''] = /^(\d{1,15})-(.+)$/s.exec(id) ?? [];
-  const documents = { products: id, 'price-history': offerId(Number(feed), own) };
+  const { feedId: feed = NaN, sourceProductId: own = '' } = productIn(id) ?? {};
+  const documents = { products: id, 'price-history': offerId(feed, own) };
   for (const [readModel, one] of Object.entries(documents)) {
     const [found] = await operator.get(serverOperations.listDocuments, { readModel, id: one });
     const { feedId, sourceProductId = own } = (found?.document ?? {}) as Readonly<Record<string, string>>;

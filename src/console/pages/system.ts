@@ -135,11 +135,12 @@ async function stateBodies(operator: Operator, { name }: ui.Asked): Promise<ui.B
 
 async function comparison(operator: Operator, { name }: ui.Asked): Promise<ui.Bodies> {
   const found = await ifThere(operator.get(operations.getVerification, { name }));
-  if (found === undefined) return ui.facts({ Compared: 'not yet' });
-  const { at, position, documents, sample, differences } = found;
-  const compared = sample === 1 ? 'all' : `one of ${sample}`;
+  const tried = await ifThere(operator.get(operations.getVerification, { name, sample: 'true' }));
+  const lastSample = tried && `${tried.differing} differ of one in ${tried.sample}, at ${tried.at}`;
+  if (found === undefined) return ui.facts({ Compared: 'not yet', lastSample });
+  const { at, position, documents, differences, live, rebuilt } = found;
   return [
-    ui.facts({ at, position, documents, compared, thatDiffer: ui.trouble(found.differing) }),
+    ui.facts({ at, position, documents, thatDiffer: ui.trouble(found.differing), live, rebuilt, lastSample }),
     ui.table(differences, 'No document differs.', {
       Document: ({ id }) => ui.linked(id, 'document', { readModel: name, id }),
       Live: ({ fields, live }) => differing(fields, live),
@@ -179,6 +180,7 @@ export const parked = listPage({
     In: ({ name }) => ui.linked(name, 'parked', { name }),
     Id: ({ name: readModel, id, position }) =>
       position === undefined ? id : ui.linked(id, 'document', { readModel, id }),
+    ...ui.own('what'),
     Event: ({ position, type, stream }) =>
       position === undefined
         ? ui.linked(`${type ?? ''} ${stream}`, 'log', { stream })

@@ -34,6 +34,14 @@ export function offerId(feedId: number, sourceProductId: string): string {
   return namedUuid(NAMESPACE, `${feedId}:${sourceProductId}`);
 }
 
+const PRODUCT_ID = /^(\d{1,15})-(.+)$/s;
+
+/** The feed and the sourceProductId in the id of a product as messages have it, `<feedId>-<sourceProductId>`. */
+export function productIn(id: string): Pick<StoredOffer, 'feedId' | 'sourceProductId'> | undefined {
+  const [, feedId, sourceProductId] = PRODUCT_ID.exec(id) ?? [];
+  return sourceProductId === undefined ? undefined : { feedId: Number(feedId), sourceProductId };
+}
+
 /** The link by which a publisher earns (`docs/decisions.md#p12`). */
 export function productLink(
   trackerUrl: string,

@@ -1,4 +1,4 @@
-import { endedLoads, undoingsOf } from '../../../projections/imports';
+import { endedLoads, endsOfLoads } from '../../../projections/imports';
 import { eventsOfOffer } from '../../../projections/price-history';
 import { FEED, type FeedEvent, type RefusalEvent, REFUSALS } from '../../domain/products/feed';
 import {
@@ -40,7 +40,7 @@ export async function productFolder(
   const title = `product ${sourceProductId} of feed ${feedId}`;
   const revisions = await eventsOfOffer(store, offerId(feedId, sourceProductId));
   if (revisions === undefined) throw new NothingThere(`${title}: there are no events of it`);
-  const isUndoing = await undoingsOf(store, feedId);
+  const endOf = await endsOfLoads(store, feedId);
   const owner = advertiserOf(directory, directory.feed(feedId)?.programIds[0]);
   const makers = new Map<number, string>();
   let state: Shown | undefined;
@@ -67,8 +67,8 @@ export async function productFolder(
     for await (const batch of events) {
       makers.clear();
       await inParallel(batch, AT_ONCE, async ({ revision }) => {
-        const isOfOperator = await isUndoing(revision);
-        if (isOfOperator !== undefined) makers.set(revision, isOfOperator ? 'operator' : owner);
+        const end = await endOf(revision);
+        if (end !== undefined) makers.set(revision, end.isUndoing ? 'operator' : owner);
       });
       yield batch;
     }

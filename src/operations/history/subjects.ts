@@ -1,6 +1,7 @@
 import { claimsOfOrder } from '../../../projections/claims';
-import { listTransactions } from '../../../projections/transactions';
+import { transactionsOfOrder } from '../../../projections/transactions';
 import { CLAIM, type ClaimEvent } from '../../domain/claims/claim';
+import { productIn } from '../../domain/products/offer';
 import { storedAfter as claimAfter, type StoredClaim } from '../../domain/claims/stored-claim';
 import {
   SUBSCRIPTION,
@@ -21,7 +22,6 @@ import { streamOf } from '../../kernel/event';
 import { defined, without } from '../../kernel/without';
 import { type Directory } from '../../network/directory';
 import { type ProgramEvent, STATUS_AFTER } from '../../network/events';
-import { eachOf } from '../../projector/search-in-parts';
 import { toOutput as claimOutput } from '../../services/claims/output';
 import { NothingThere, UsageError } from '../command-error';
 import { maskedReceivers } from '../log-events';
@@ -45,6 +45,20 @@ type HistoryKind = (typeof HISTORY_KINDS)[number];
 export type HistorySubject =
   | { readonly kind: HistoryKind; readonly id: string }
   | { readonly kind: 'product'; readonly feedId: string; readonly sourceProductId: string };
+
+/** A product by its feed and its sourceProductId, or by `<feedId>-<sourceProductId>`, as messages have it. Raises `UsageError`. */
+export function productNamed(
+  feed: string,
+  sourceProductId?: string,
+): HistorySubject & { readonly kind: 'product' } {
+  if (sourceProductId !== undefined) return { kind: 'product', feedId: feed, sourceProductId };
+  const product = productIn(feed);
+  if (product === undefined)
+    throw new UsageError(
+      `product ${feed.slice(0, 300)}: expected its feed and sourceProductId, or <feedId>-<sourceProductId>`,
+    );
+  return { kind: 'product', feedId: String(product.feedId), sourceProductId: product.sourceProductId };
+}
 
 export async function folderOf(
   parts: HistoryParts,
@@ -148,13 +162,8 @@ function whoMoved({ type, data }: TransactionEvent, advertiserId: number): strin
 async function transactionNamed({ log, store, directory }: HistoryParts, id: string): Promise<string> {
   if (TRANSACTION_ID.test(id)) return id;
   const legacy = await transactionsWith(log, directory.programs, id);
-  const ids = legacy.map(({ transactionId }) => transactionId);
-  if (ids.length === 0) {
-    const criteria = { among: { orderNumber: [id] }, timeOfEvent: {}, changed: {}, approved: {} };
-    const page = { orderBy: 'timeOfEvent', descending: false, offset: 0, size: NAMED } as const;
-    const found = await listTransactions(store, criteria, page);
-    for await (const batch of eachOf(found, ({ transactionId }) => transactionId)) ids.push(...batch);
-  }
+  const named = legacy.map(({ transactionId }) => transactionId);
+  const ids = named.length > 0 ? named : await transactionsOfOrder(store, id, NAMED);
   return onlyOf(ids, `transaction ${id.slice(0, 300)}`, [
     'transactionId',
     'a transactionId, a legacyTransactionId, or an order number',

@@ -10,7 +10,7 @@ import { atLeast } from '../../wire/keys/pages';
 import { integer, object, text } from '../../wire/record/kinds';
 import { listOf, record } from '../../wire/record/record';
 import { historyOf } from '../history/history';
-import { HISTORY_KINDS, type HistorySubject } from '../history/subjects';
+import { HISTORY_KINDS, type HistorySubject, productNamed } from '../history/subjects';
 import { operatorFaults as fault } from './operator-service';
 
 const pointKeys = {
@@ -58,6 +58,8 @@ const DESCRIPTION =
   'An entry for each of its events: who, when, what has changed, and what it was then. Or one entry: what it was at a ' +
   'point, or what differs between two.';
 
+const KIND = oneOf('product', ...HISTORY_KINDS);
+
 /** `docs/decisions.md#x109`. */
 export const historyOperations = operationsById({
   getProductHistory: {
@@ -70,22 +72,20 @@ export const historyOperations = operationsById({
     answer: HISTORY,
   },
   getHistory: {
-    summary: 'Get the history of a voucher, transaction, claim, subscription, feed or program',
+    summary: 'Get the history of a product, voucher, transaction, claim, subscription, feed or program',
     description: DESCRIPTION,
     path: {
-      kind: { type: oneOf(...HISTORY_KINDS), description: 'Kind of thing', example: 'feed' },
+      kind: { type: KIND, description: 'Kind of thing', example: 'feed' },
       id: {
         type: TEXT,
         description:
-          'Its id; of a claim also its order number, of a transaction its legacyTransactionId or order number',
+          'Its id; of a product `<feedId>-<sourceProductId>`, of a claim also its order number, of a transaction its legacyTransactionId or order number',
         example: '1001',
       },
     },
     answer: HISTORY,
   },
 });
-
-const KIND = oneOf(...HISTORY_KINDS);
 
 /** Histories for analysts (`docs/decisions.md#x109`): the same functions as `affilog history`. */
 @Controller('/ops/1.0/history')
@@ -116,9 +116,8 @@ export class HistoryController {
     @MatrixKeys(pointKeys) points: Keys<typeof pointKeys>,
   ): ListAnswer {
     const kind = KIND.read(sent);
-    if (kind === undefined)
-      throw fault.notFound(`${sent.slice(0, 100)}: expected product or ${KIND.expected}`);
-    return this.answer({ kind, id }, points);
+    if (kind === undefined) throw fault.notFound(`${sent.slice(0, 100)}: expected ${KIND.expected}`);
+    return this.answer(kind === 'product' ? productNamed(id) : { kind, id }, points);
   }
 
   private answer(subject: HistorySubject, points: Keys<typeof pointKeys>): ListAnswer {

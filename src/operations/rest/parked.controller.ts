@@ -11,7 +11,7 @@ import { type Keys, type KeyTable, TEXT } from '../../wire/keys/keys';
 import { boolean, integer, text } from '../../wire/record/kinds';
 import { type AnswerOf, listOf, record } from '../../wire/record/record';
 import { operatorText } from '../actions';
-import { parkedIn, type ParkedIn, retry, skip } from '../parked';
+import { type ExplainedParked, explainParked, parkedIn, retry, skip } from '../parked';
 import { callerOf, OperatorActions } from './actions.controller';
 import { REASON, REQUIRED_REASON } from './operator-service';
 
@@ -40,6 +40,16 @@ const parked = record(
   {
     name: { kind: text(), description: 'Read model, matcher, automations or directory' },
     id: { kind: text(), description: 'Id of the document, or stream and number of the event' },
+    what: {
+      kind: text(),
+      description: 'What it is: a product with its feed and name, a voucher',
+      example: 'voucher 7',
+    },
+    next: {
+      kind: text(),
+      description: 'What to do, with the command',
+      example: '`affilog parked retry vouchers 7` retries it',
+    },
     stream: { kind: text(), description: 'Stream of the event that cannot be used' },
     position: { kind: text(), ...optional, description: 'Its log position' },
     revision: { kind: integer(), ...optional, description: 'Its revision in the stream' },
@@ -89,7 +99,8 @@ export class ParkedController {
   @ApiOperation(parkedOperations.listParked)
   list(@MatrixKeys(listKeys) { name = 'all' }: Keys<typeof listKeys>): ListAnswer {
     return ListAnswer.of(parkedOperations.listParked, async () => {
-      const found = await parkedIn({ log: this.log, store: this.store }, name);
+      const engines = { log: this.log, store: this.store };
+      const found = await explainParked(engines, await parkedIn(engines, name));
       return { items: [found.map(toOutput)], total: found.length };
     });
   }
@@ -122,13 +133,15 @@ export class ParkedController {
   }
 }
 
-function toOutput({ name, id, entry }: ParkedIn): AnswerOf<typeof parked> {
+function toOutput({ name, id, what, next, entry }: ExplainedParked): AnswerOf<typeof parked> {
   const { stream, error, code, position, revision, event, type } = entry as Partial<Record<string, never>> &
     typeof entry;
   const [reason = ''] = error.split('\n', 1);
   return defined({
     name,
     id,
+    what,
+    next,
     stream,
     position,
     revision,

@@ -77,6 +77,7 @@ const verifyKeys = {
 
 const oneKeys = {
   name: { type: TEXT, required: true, description: 'Read model, such as products' },
+  sample: { type: BOOLEAN, description: 'true: what the last comparison of a sample has found' },
 } as const satisfies KeyTable;
 
 const optional = { optional: true } as const;
@@ -188,6 +189,7 @@ const VERIFICATION = {
     at: { kind: text(), description: 'When it ended, ISO 8601' },
     position: { kind: text(), description: 'Both were as of this log position' },
     live: { kind: integer(), ...optional, description: 'The live generation; absent if there was none' },
+    rebuilt: { kind: integer(), ...optional, description: 'The new generation, unless it was dropped then' },
     documents: { kind: integer(), description: 'Documents of the new generation' },
     parked: { kind: integer(), description: 'Documents that could not be folded' },
     sample: { kind: integer(), description: 'One of so many documents was compared; 1: all' },
@@ -242,7 +244,8 @@ export const projectionOperations = operationsById({
   },
   getVerification: {
     summary: 'Get what the last comparison of a read model has found',
-    description: 'The documents that differ, with both bodies.',
+    description:
+      'By a comparison of all documents, or a rebuild: the documents that differ, with both bodies.',
     example: { name: 'vouchers' },
     answer: VERIFICATION,
   },
@@ -375,12 +378,10 @@ export class ProjectionsController implements OnModuleDestroy {
 
   @Get('verification')
   @ApiOperation(projectionOperations.getVerification)
-  verification(@MatrixKeys(oneKeys) { name }: Keys<typeof oneKeys>): QueuedAnswer {
-    return QueuedAnswer.of(projectionOperations.getVerification, async () => {
-      const found = await lastVerification(this.engines(), name);
-      if (found === undefined) throw fault.notFound(`${name} has not been compared yet`);
-      return found;
-    });
+  verification(@MatrixKeys(oneKeys) { name, sample }: Keys<typeof oneKeys>): QueuedAnswer {
+    return QueuedAnswer.of(projectionOperations.getVerification, () =>
+      lastVerification(this.engines(), name, sample),
+    );
   }
 
   /** Executes a verb, which is recorded. */

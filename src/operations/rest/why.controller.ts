@@ -35,7 +35,7 @@ const deliveryKeys = {
     required: true,
     description:
       'transactionId, legacyTransactionId, claimId, or the id of a voucher, of a product (<feedId>-<sourceProductId>) or ' +
-      'feed, or of a message',
+      'feed, or of a message; what is none of these may be the order number of transactions and claims',
   },
   subscriptionId: { type: TEXT, description: 'Only this subscription' },
 } as const satisfies KeyTable;
