@@ -216,6 +216,12 @@ export async function oldestDeliveries(
   }
 }
 
+/** How many messages wait for a receiver: their first attempt or the next one. */
+export async function countWaiting(store: ReadStore, receiver: string): Promise<number> {
+  const states = (['due', 'retrying'] as const).map((state) => ({ state }));
+  return await store.count(TARGET, filterOf({ receiver: [receiver], states, at: {} }));
+}
+
 export async function deliveryOf(store: ReadStore, messageId: string): Promise<ListedDelivery | undefined> {
   const [found] = await store.get(TARGET, [messageId]);
   return found && toDelivery(found);

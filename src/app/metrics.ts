@@ -9,6 +9,7 @@ import { oldestSubscription } from '../../projections/subscriptions';
 import { type ReceiverCounts } from '../delivery/scheduling/delivery-runner';
 import { type Engines, enginesOf } from '../engines/open';
 import { type FollowedDirectory } from '../network/follower';
+import { lastDone } from '../operations/actions';
 import { countParkedActions, parkedEventCounter } from '../operations/parked';
 import { readModelStates } from '../operations/projections';
 import { type Metrics } from '../operations/rest/metrics.controller';
@@ -46,6 +47,7 @@ export class ProcessMetrics implements Metrics {
 
   constructor({ engines, follower, config, roles, troubles = {}, receivers }: MeasuredParts) {
     const countParkedEvents = parkedEventCounter(engines.log);
+    const lastBackup = lastDone(engines.log, 'backup');
     this.parts = {
       build: () => [
         gauge('affilog_build_info', 'The program, and the kinds of its engines.', [
@@ -82,6 +84,13 @@ export class ProcessMetrics implements Metrics {
           'affilog_feed_changes_behind_seconds',
           'Since when a load of products waits to be recorded for its subscribers: what they are notified of follows.',
           [[{}, await secondsBehind(engines.store)]],
+        ),
+      ],
+      backups: async () => [
+        gauge(
+          'affilog_last_backup_timestamp_seconds',
+          'When the last backup ended that was complete and verified; 0 if there was none.',
+          [[{}, ((await lastBackup()) ?? 0) / 1000]],
         ),
       ],
       receivers: async () => receiverFamilies(await receivers?.()),

@@ -223,10 +223,11 @@ export function addBackup(affilog: Command, parts: CliParts): void {
 async function verifyIn(folder: string, json: boolean, parts: CliParts): Promise<void> {
   const { verifyBackup } = await import('../operations/backup.js');
   const found = await withProgress(parts, (shown) => verifyBackup(folder, shown));
-  const { at, events, position, bytes, until, hasDeliveries, hasKey, problems } = found;
+  const { at, events, position, bytes, until, sha256 = '', hasDeliveries, hasKey, problems } = found;
   const last = until === undefined ? '' : `, the last one of ${until}`;
   const lines = [
     `a backup of ${at}, ${sizeText(bytes)}: ${events} events up to position ${numberOf(position)}${last}`,
+    `SHA-256 ${sha256}, as of a restore of it`,
     hasDeliveries ? 'with the delivery log, which fits to it' : 'without a delivery log',
     hasKey ? 'with the key' : 'without the key: NOTIFY_KEY, or notify.key, is to be kept elsewhere',
     'all of it can be read: `affilog restore` restores it',

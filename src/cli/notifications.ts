@@ -51,8 +51,8 @@ export function addNotifications(affilog: Command, parts: CliParts): void {
     );
   withJson(whose(notifications.command('receivers')))
     .description(
-      'List receivers, those that were used last first: counts, since when they fail, until when they rest, and ' +
-        'whether they are disabled.',
+      'List receivers with their hosts, those that were used last first: counts, since when they fail, until when they rest, ' +
+        'whether they are disabled, and how many messages are held then.',
     )
     .action(
       onEngines(parts, async (engines, { organisation, subscription, json }: WhoseFlags) => {
@@ -182,6 +182,45 @@ export function addNotifications(affilog: Command, parts: CliParts): void {
         stdout.write(`${messageId} will be sent again ${when}\n`);
       }),
     );
+  withJson(notifications.command('redeliver-all'))
+    .description(
+      'Send all messages of a subscription that were given up again, at most 10,000, the oldest first: those about what ' +
+        'happened in a time, without those that are asked for already. Counts them, and asks before.',
+    )
+    .argument('<subscription>', 'its id')
+    .requiredOption('--since <time>', 'about what happened at this time or later; 2026-11-01')
+    .requiredOption('--until <time>', 'about what happened at this time or earlier; a date includes its day')
+    .option('--receiver <id>', 'only of this receiver')
+    .addOption(
+      new Option('--state <state>', 'messages in this state')
+        .choices(['dead', 'delivered', 'cancelled', 'retrying'])
+        .default('dead'),
+    )
+    .option('--cursor <cursor>', 'go on after those of an earlier run, which has printed it')
+    .option('--dry-run', 'only count them')
+    .option('--yes', 'do not ask')
+    .action(
+      onEngines(parts, async (engines, subscriptionId: string, flags: RedeliverFlags) => {
+        const { redeliverAll } = await operations();
+        const { since: minTime, until: maxTime, receiver: receiverId, state, cursor } = flags;
+        const period = { minTime, maxTime, receiverId, state, cursor };
+        const { dryRun, yes, json } = flags;
+        const withClock = { ...engines, clock: SYSTEM_CLOCK };
+        const print = (found: Awaited<ReturnType<typeof redeliverAll>>, text: string): void => {
+          const { remaining, cursor: next } = found;
+          const left = next === undefined ? '' : `; ${remaining} are left: --cursor ${next}`;
+          stdout.write(json === true ? `${JSON.stringify(found)}\n` : `${text}${left}\n`);
+        };
+        const counted = await redeliverAll(withClock, subscriptionId, { ...period, dryRun: true });
+        if (dryRun === true || counted.requested === 0) {
+          print(counted, `${counted.requested} messages would be sent again`);
+          return;
+        }
+        if (yes !== true) await confirm(parts, `${counted.requested} messages will be sent again`);
+        const done = await redeliverAll(withClock, subscriptionId, period);
+        print(done, `${done.requested} messages will be sent again`);
+      }),
+    );
   withExplanation(notifications.command('explain'), parts);
   notifications
     .command('own')
@@ -200,6 +239,16 @@ export function addNotifications(affilog: Command, parts: CliParts): void {
         stdout.write(`notifications are sent from here ${when}\n`);
       });
     });
+}
+
+interface RedeliverFlags extends JsonFlag {
+  readonly since: string;
+  readonly until: string;
+  readonly receiver?: string;
+  readonly state: string;
+  readonly cursor?: string;
+  readonly dryRun?: true;
+  readonly yes?: true;
 }
 
 function subscriptionText(one: AnySubscription): string {

@@ -14,7 +14,7 @@ import { HttpParts } from '../http/service';
 import { TOKEN, tokenHash } from '../network/organisations';
 import { actionOperations } from '../operations/rest/actions.controller';
 import { Clock } from '../runtime/clock';
-import { httpFaults } from '../wire/api/errors';
+import { httpFaults, openApiFaults } from '../wire/api/errors';
 import { type OperationText } from '../wire/api/description';
 import { CONTENT_TYPES } from '../wire/api/format';
 import { SCRIPT } from './assets';
@@ -31,6 +31,8 @@ const SAID = 'affilog_said';
 const SAID_MS = 60_000;
 /** Characters: each takes up to 9 in a cookie, of which browsers store 4,096. */
 const MOST_SAID = 400;
+
+const NO_TOKEN = 'This is no token of an operator for OPS.';
 
 /** Bytes of a form. */
 const MOST_FORM = 64 * 1024;
@@ -63,7 +65,7 @@ const FILES = new Map([
 /** The routes of the console, which have sessions of their own instead of tokens, in Fastify's notation. */
 export const CONSOLE_ROUTES = ['', '/:page', '/:page/live', '/files/:file'].map((path) => `/console${path}`);
 
-/** A request within a session. */
+/** A request within a session, or of a program with a token. */
 interface Visit {
   readonly cookie: string;
   readonly operator: Operator;
@@ -207,14 +209,13 @@ class ConsoleController implements nest.OnModuleDestroy {
 
   /** Why nobody can log in with a token. */
   private async problemOf(token: string): Promise<string | undefined> {
-    const none = 'This is no token of an operator for OPS.';
-    if (!TOKEN.test(token)) return none;
+    if (!TOKEN.test(token)) return NO_TOKEN;
     try {
       await this.operatorWith(token).get(actionOperations.listActions, { limit: 1 });
       return undefined;
     } catch (error) {
       if (!(error instanceof Refused)) throw error;
-      return [401, 403].includes(error.status) ? none : error.message;
+      return [401, 403].includes(error.status) ? NO_TOKEN : error.message;
     }
   }
 
@@ -271,8 +272,12 @@ class ConsoleController implements nest.OnModuleDestroy {
       await answer(visit);
     } catch (error) {
       if (!(error instanceof Refused)) throw error;
+      if (tokenIn(request) !== undefined) throw openApiFaults.invalidToken(NO_TOKEN);
       this.setCookie(reply, COOKIE, '', 0);
-      if (isJson(request)) throw httpFaults.notFound('the session has ended: log in at /console/login');
+      if (isJson(request))
+        throw httpFaults.notFound(
+          'the session has ended: log in at /console/login, or send a token for OPS: Authorization: Bearer …',
+        );
       const to =
         request.method === 'GET' ? pageAddress(nameIn(request), askedOf(queryOf(request))) : 'overview';
       void reply.redirect(`${this.base}/login?to=${encodeURIComponent(to)}`, 303);
@@ -280,6 +285,11 @@ class ConsoleController implements nest.OnModuleDestroy {
   }
 
   private visitOf(request: FastifyRequest, gone?: AbortSignal): Visit | undefined {
+    const token = tokenIn(request);
+    if (token !== undefined) {
+      const isOperator = TOKEN.test(token) && this.options.callerOf(tokenHash(token))?.system === 'OPS';
+      return isOperator ? { cookie: '', operator: this.operatorWith(token, gone) } : undefined;
+    }
     const cookie = cookieIn(request, COOKIE);
     const session = this.sessions.open(cookie, this.clock.now().getTime());
     return session && { cookie, operator: this.operatorWith(session.token, gone) };
@@ -361,6 +371,16 @@ async function settled(
 
 function isJson({ target }: FastifyRequest): boolean {
   return target.extension === 'json';
+}
+
+/**
+ * The token that a program sends for a page as JSON. It changes nothing, and pages of other sites cannot send the header
+ * without being asked about it.
+ */
+function tokenIn(request: FastifyRequest): string | undefined {
+  const { method, headers } = request;
+  if (method !== 'GET' || !isJson(request)) return undefined;
+  return /^bearer +(.*)$/i.exec(headers.authorization?.trim() ?? '')?.[1];
 }
 
 function queryOf({ originalUrl }: FastifyRequest): string {

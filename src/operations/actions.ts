@@ -34,6 +34,7 @@ export const ACTIONS = {
   'notifications test': ['testAnyReceiver'],
   'notifications enable': ['enableAnyReceiver'],
   'notifications redeliver': ['redeliverAnyMessage'],
+  'notifications redeliver-all': ['redeliverAnyMessages'],
   'notifications own': [],
   rebuild: ['buildAsOf', 'rebuildProjections'],
   'projections verify': ['verifyProjections'],
@@ -276,6 +277,22 @@ export async function listActions(
     listed.push(defined({ number: recorded.revision, time: at, action, by, reason, asked, ...end }));
   }
   return listed;
+}
+
+/** When the last run of an action that has succeeded ended (epoch ms); undefined: never. Each call reads what is new. */
+export function lastDone(log: EventLog, name: ActionName): () => Promise<number | undefined> {
+  const begun = new Set<string>();
+  let [next, last]: [number, number | undefined] = [0, undefined];
+  return async () => {
+    for await (const recorded of eventsOf(log, STREAM, { from: next })) {
+      const { type, data } = toDomainEvent(recorded) as ActionEvent;
+      if (type === 'OperatorActed' && data.action === name) begun.add(recorded.id);
+      if (type === 'OperatorActionEnded' && begun.delete(data.began) && data.failure === undefined)
+        last = Date.parse(data.at);
+      next = recorded.revision + 1;
+    }
+    return last;
+  };
 }
 
 /** Who, as it is listed: `user alice`, `token 0123456789ab of organisation 9`. */

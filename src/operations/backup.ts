@@ -22,7 +22,7 @@ import { codeOf } from '../kernel/unknown';
 import { type Progress, ProgressMeter } from '../projector/progress-meter';
 import { type Clock, SYSTEM_CLOCK } from '../runtime/clock';
 import { CommandError, NothingThere, UsageError } from './command-error';
-import { type Copied, type CopyProgress, refuseServers } from './copy-log';
+import { type Copied, type CopyProgress, LogDigest, refuseServers } from './copy-log';
 import { batchesIn, exportLog, type ExportProgress, importFiles, MANIFEST } from './export-log';
 import { type InstallationPlace } from './installation';
 import { timeOf } from './log-events';
@@ -301,6 +301,8 @@ interface CheckOptions {
 export interface VerifiedBackup extends DescribedBackup {
   /** The time of the last event that has one (ISO 8601). */
   readonly until?: string;
+  /** Of the events of the log: that of a restore, or another backup, of the same events is the same. Absent if files are damaged. */
+  readonly sha256?: string;
   /** Why it cannot be restored; empty if it can. Without paths. */
   readonly problems: readonly string[];
 }
@@ -322,13 +324,13 @@ export async function verifyBackup(folder: string, options: CheckOptions = {}): 
     if (problem !== undefined) problems.push(`${one?.name} ${problem}`);
   }
   if (problems.length > 0) return { ...described(backup), problems };
-  const { until, wrong } = await readEvents(join(folder, LOG), log, options);
+  const { until, sha256, wrong } = await readEvents(join(folder, LOG), log, options);
   problems.push(...wrong);
   if (deliveries !== undefined)
     problems.push(...(await problemsOfDeliveries(folder, deliveries.name, backup)));
   if (key !== undefined && !/^[\da-f]{64}\s*$/.test(await readFile(join(folder, key.name), 'utf8')))
     problems.push(`${key.name}: expected 64 hexadecimal digits`);
-  return { ...described(backup), ...defined({ until }), problems };
+  return { ...described(backup), ...defined({ until, sha256 }), problems };
 }
 
 async function problemOf(
@@ -353,10 +355,11 @@ async function readEvents(
   folder: string,
   { files, events, range, isComplete }: Backup['log'],
   { signal, onProgress }: CheckOptions,
-): Promise<{ readonly until?: string; readonly wrong: readonly string[] }> {
+): Promise<{ readonly until?: string; readonly sha256: string; readonly wrong: readonly string[] }> {
   const meter = new ProgressMeter(SYSTEM_CLOCK);
   const wrong: string[] = isComplete ? [] : ['the export of the log was interrupted'];
-  let [last, count] = [START, 0];
+  const digest = new LogDigest();
+  let last = START;
   let until: string | undefined;
   for await (const batch of batchesIn(folder, files)) {
     signal?.throwIfAborted();
@@ -366,14 +369,14 @@ async function readEvents(
       last = event.position;
       until = timeOf(event) ?? until;
     }
-    count += batch.events.length;
+    digest.add(batch.events);
     meter.count(batch.events.length);
     onProgress?.({ phase: 'check', ...meter.towards(range.upTo, batch.position) });
   }
-  if (count !== events) wrong.push(`the log has ${count} events in place of ${events}`);
+  if (digest.count !== events) wrong.push(`the log has ${digest.count} events in place of ${events}`);
   if (last > range.upTo)
     wrong.push(`the log ends at position ${numberOf(last)} in place of ${numberOf(range.upTo)}`);
-  return { ...defined({ until }), wrong };
+  return { ...defined({ until }), sha256: digest.hex(), wrong };
 }
 
 async function problemsOfDeliveries(

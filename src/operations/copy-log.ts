@@ -178,7 +178,8 @@ async function append(to: EventLog, run: readonly RecordedEvent[]): Promise<void
   }
 }
 
-class LogDigest {
+/** A SHA-256 of events in the order of a log, whatever their positions are there. */
+export class LogDigest {
   count = 0;
   private readonly hash: Hash = createHash('sha256');
 

@@ -1,3 +1,4 @@
+import { originOf } from '../domain/subscriptions/receiver-id';
 import { parsePosition, type Position, type RecordedEvent, START } from '../kernel/event';
 import { type EventBatch, type EventLog } from '../kernel/event-log';
 import { isObject, isTime, jsonObject } from '../kernel/unknown';
@@ -160,7 +161,7 @@ export function maskedReceivers<
 >(receivers: readonly Receiver[] | undefined) {
   return receivers?.map((receiver) => ({
     ...without(receiver, 'receiverBody'),
-    receiverUrl: String(receiver.receiverUrl).replace(/^(\w+:\/\/)(?:[^/?#]*@)?([^/?#]*).*$/s, '$1$2'),
+    receiverUrl: originOf(String(receiver.receiverUrl)),
   }));
 }
 

@@ -10,7 +10,7 @@ import { Rerenderer } from '../delivery/matching/rerender';
 import { conversionFaults as fault } from '../domain/subscriptions/faults';
 import { takeDeliveries } from '../domain/deliveries/ownership';
 import { decideRedelivery } from '../domain/deliveries/redelivery';
-import { type ListedDelivery, type ReceiverTotals } from '../domain/deliveries/stored-delivery';
+import { type ListedDelivery } from '../domain/deliveries/stored-delivery';
 import { appendRequests } from '../domain/subscriptions/delivery-requests';
 import { subscriptionDecider, TOPIC_NAMES } from '../domain/subscriptions/subscription';
 import { stateField } from '../domain/subscriptions/topic';
@@ -21,7 +21,7 @@ import { load } from '../kernel/decider';
 import { type EventLog } from '../kernel/event-log';
 import { Fault, Faults } from '../kernel/fault';
 import { type Cursor, type QueryOptions } from '../kernel/query';
-import { defined } from '../kernel/without';
+import { defined, without } from '../kernel/without';
 import { directoryAt } from '../network/directory';
 import { eachOf } from '../projector/search-in-parts';
 import { Subscriptions } from '../services/subscriptions/commands';
@@ -31,11 +31,14 @@ import {
   heldReceivers,
   messageIn,
   toOperatorsDelivery,
-  toOperatorsReceiver,
   type WaitingReceivers,
 } from '../services/subscriptions/deliveries.queries';
-import { type OperatorsDeliveryDetails } from '../services/subscriptions/deliveries.fields';
+import {
+  type OperatorsDeliveryDetails,
+  type OperatorsReceiver,
+} from '../services/subscriptions/deliveries.fields';
 import { postedState } from '../services/subscriptions/fields';
+import { RedeliveryCommands } from '../services/subscriptions/deliveries.commands';
 import { ReceiverCommands, type Tested } from '../services/subscriptions/receivers.commands';
 import {
   missingSubscription,
@@ -64,30 +67,28 @@ export async function* receiverLines(
   for (let after: Cursor | null | undefined = null; after !== undefined;) {
     const page = { size: RECEIVERS, after };
     const found: Awaited<ReturnType<typeof listReceivers>> = await listReceivers(store, criteria, page);
-    const { receivers, next } = found;
-    const waiting = await anyWaiting.of(receivers, now);
-    for (const one of receivers)
-      yield json ? JSON.stringify(toOperatorsReceiver(one, waiting)) : receiverLine(one, waiting);
-    after = next;
+    for (const one of await anyWaiting.receivers(found.receivers, now))
+      yield json ? JSON.stringify(one) : receiverLine(one);
+    after = found.next;
   }
 }
 
-function receiverLine(totals: ReceiverTotals, { isHeld, restingUntil }: WaitingReceivers): string {
-  const { receiver, organisationId, subscriptionId, attempts, failed, delivered, dead, failingSince } =
-    totals;
-  const last = totals.lastFailure;
+function receiverLine(one: OperatorsReceiver): string {
+  const { receiverId, receiverUrl = 'no longer in its subscription', organisationId, subscriptionId } = one;
+  const { attempts, failed, delivered, dead, failingSince, restingUntil, disabled, held = 0 } = one;
+  const last = one.lastFailure;
   const trouble =
     failingSince === undefined
       ? []
       : [`failing since ${failingSince}: ${last?.error ?? last?.status ?? 'unknown'}`];
-  const restsUntil = restingUntil.get(receiver);
   return [
-    receiver,
+    receiverId,
+    receiverUrl,
     ...[`organisation ${organisationId}`, `subscription ${subscriptionId}`],
     `${counted(attempts, 'attempt')}, ${failed} failed, ${delivered} delivered, ${dead} dead`,
     ...trouble,
-    ...(restsUntil === undefined ? [] : [`resting until ${new Date(restsUntil).toISOString()}`]),
-    ...(isHeld(receiver) ? ['disabled'] : []),
+    ...(restingUntil === undefined ? [] : [`resting until ${restingUntil}`]),
+    ...(disabled ? [`disabled, ${counted(held, 'message')} held`] : []),
   ].join('\t');
 }
 
@@ -238,6 +239,33 @@ export async function redeliver(
     await appendRequests(SYSTEM_CLOCK, log, subscriptionId, [decision.request]);
   const isHeld = subscription.is === 'active' && heldReceivers(subscriptionId, subscription).has(receiver);
   return { nextAttempt: isHeld ? undefined : at };
+}
+
+/** As they are sent, unchecked. */
+export interface RedeliveredPeriod {
+  readonly minTime: string;
+  readonly maxTime: string;
+  readonly receiverId?: string | undefined;
+  readonly state?: string | undefined;
+  readonly cursor?: string | undefined;
+  readonly dryRun?: boolean | undefined;
+}
+
+/**
+ * Has dead letters, or others, of a subscription and a period sent again, as its owner may: at most 10,000, without those
+ * that are asked for already. With `dryRun` they are only counted. Raises `UsageError`.
+ */
+export async function redeliverAll(
+  parts: NotificationParts,
+  subscriptionId: string,
+  period: RedeliveredPeriod,
+) {
+  const { log, store } = parts;
+  return await refusing(async () => {
+    const which = await ofOwner(log, subscriptionId);
+    const commands = new RedeliveryCommands(subscriptionsOf(log), queriesOf(parts), store, log);
+    return without(await commands.redeliverAll(which, defined({ ...period })), 'position');
+  });
 }
 
 export interface ReceiverOf {

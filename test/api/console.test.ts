@@ -94,6 +94,37 @@ describe('Sessions of the console (decisions X124)', () => {
     ).toMatchObject({ location: '/console/overview' });
   });
 
+  it('are not needed for pages as JSON with the token of an operator (decisions X153)', async () => {
+    const ask = (path: string, token: string, headers = {}) =>
+      app.get(`/console/${path}`, { headers: { authorization: `Bearer ${token}`, ...headers } });
+    const shown = await ask('tokens.json', OTHER_TOKENS.operator);
+    expect([shown.statusCode, shown.headers['set-cookie']]).toEqual([200, undefined]);
+    expect(shown.json<Shown>().sections[0]?.bodies).not.toEqual([]);
+    const ended = await ask('tokens.json', OTHER_TOKENS.operator, { cookie: 'affilog_console=ended' });
+    expect(ended.statusCode).toBe(200);
+    for (const token of [TOKENS.preisblick, '0'.repeat(40), 'x', `${OTHER_TOKENS.operator} x`])
+      for (const path of ['tokens.json', 'history.json']) {
+        const refused = await ask(path, token, { cookie: await session() });
+        expect([refused.statusCode, refused.json<object>()]).toMatchObject([
+          403,
+          { errors: [{ code: '2' }] },
+        ]);
+      }
+    // Pages and forms need a session.
+    expect((await ask('tokens', OTHER_TOKENS.operator)).statusCode).toBe(303);
+    const posted = await app.post('/console/read-model.json', {
+      headers: {
+        authorization: `Bearer ${OTHER_TOKENS.operator}`,
+        'content-type': 'application/x-www-form-urlencoded',
+        'sec-fetch-site': 'same-origin',
+      },
+      body: 'do=pause&name=products',
+    });
+    expect(posted.statusCode).toBe(404);
+    const none = await app.get('/console/tokens.json', {});
+    expect([none.statusCode, none.body]).toEqual([404, expect.stringContaining('send a token for OPS')]);
+  });
+
   it('are not tried once ten have failed in a minute, from one address', async () => {
     const attempt = async (key: string) => await send('/console/login', { key });
     now += HOURS;

@@ -92,12 +92,14 @@ describe('deliveries of all organisations', () => {
     expect(await list('receivers')).toEqual([
       {
         ...{ organisationId: 12, subscriptionId: deals.id, receiverId: deals.receivers[0] },
+        receiverUrl: 'https://shop.example:8443',
         ...{ disabled: false, attempts: 2, failed: 1, delivered: 1, dead: 1 },
         lastSuccess: { time: at(1), status: 200 },
         lastFailure: { time: at(-30), status: 500, error: 'timeout' },
       },
       {
         ...{ organisationId: 1, subscriptionId: nord.id, receiverId: nord.receivers[0] },
+        receiverUrl: 'https://shop.example:8443',
         ...{ disabled: false, attempts: 1, failed: 1, delivered: 0, dead: 0, failingSince: at(-24) },
         lastFailure: { time: at(-24), status: 500 },
       },

@@ -317,6 +317,8 @@ const REQUESTS: readonly Asked[] = [
   ['getAnyDelivery', '/ops/1.0/deliveries/none'],
   ['redeliverAnyMessage', '/ops/1.0/deliveries/{messageId}/redeliver'],
   ['redeliverAnyMessage', '/ops/1.0/deliveries/none/redeliver'],
+  ['redeliverAnyMessages', '/ops/1.0/subscriptions/{id}/redeliveries;minTime=2020-01-01;maxTime=2040-01-01'],
+  ['redeliverAnyMessages', '/ops/1.0/subscriptions/none/redeliveries;minTime=2020-01-01;maxTime=2040-01-01'],
   ['enableAnyReceiver', '/ops/1.0/receivers/{id}/{receiverId}/enable'],
   ['enableAnyReceiver', '/ops/1.0/receivers/{id}/none/enable'],
   ['testAnyReceiver', '/ops/1.0/receivers/{id}/{receiverId}/test'],
@@ -365,7 +367,7 @@ function idsFor({ path }: DescribedOperation): Readonly<Record<string, string>> 
     return { feedId: String(german), sourceProductId: 'bare', kind: 'program', id: '101' };
   if (path.startsWith('/ops/1.0/parked')) return {};
   if (path.startsWith('/ops/1.0/feeds/')) return { feedId: String(german), loadId: '{loadId}' };
-  if (/^\/ops\/1\.0\/(deliveries|receivers)\//.test(path))
+  if (/^\/ops\/1\.0\/(deliveries|receivers|subscriptions)\//.test(path))
     return { subscriptionId: '{id}', receiverId: '{receiverId}', messageId: '{messageId}' };
   if (path.endsWith('/release')) return { id: String(AT_NETWORK.release) };
   if (path.endsWith('/reject')) return { id: String(AT_NETWORK.reject) };

@@ -243,7 +243,7 @@ describe('GET /ops/1.0/history (decisions X109)', () => {
     ['transaction/none', 404, 'expected a transactionId, a legacyTransactionId, or an order number'],
     ['claim/none', 404, 'claim none: expected a claimId, or the order number of a claim'],
     ['claim/4711', 404, 'claim 4711: expected a claimId, or the order number of a claim'],
-    ['site/1', 404, 'site: expected product or one of voucher, transaction'],
+    ['site/1', 404, 'site: expected one of product, voucher, transaction'],
     [
       'program/101;at=1999-12-31',
       404,

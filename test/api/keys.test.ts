@@ -171,6 +171,7 @@ const ACTION_EFFECTS: readonly Effect[] = [
     ['discardGenerations', ';name=claim-batches'],
     ['retryParked', ';name=none'],
     ['redeliverAnyMessage', ''],
+    ['redeliverAnyMessages', ';minTime=2020-01-01;maxTime=2040-01-01'],
     ['enableAnyReceiver', ''],
     ['testAnyReceiver', ''],
     ['restoreFeed', ''],
@@ -208,6 +209,7 @@ const PROJECTION_EFFECTS: readonly Effect[] = [
   ['verifyProjections', 'name=none', '', says('none: expected the name'), true],
   ['verifyProjections', 'sample=0', ';name=feeds', says('sample=0: expected a number'), true],
   ['getVerification', 'name=claims', '', statusCode, 404],
+  ['getVerification', 'sample=true', ';name=feeds', statusCode, 404],
   ['swapProjections', 'name=none', ';reason=x', says('none: expected the name'), true],
   ['swapProjections', 'force=x', ';name=claims;reason=x', statusCode, 400],
   ['rollbackProjections', 'name=none', ';reason=x', says('none: expected the name'), true],
@@ -223,6 +225,12 @@ const MENDING_EFFECTS: readonly Effect[] = [
   ['skipParked', 'name=vouchers', ';id=none;reason=x', says('none is not parked'), true],
   ['skipParked', 'id=none', ';name=vouchers;reason=x', says('none is not parked'), true],
   ['skipParked', 'reason=x', ';name=vouchers;id=none', says('none is not parked'), true],
+  ['redeliverAnyMessages', 'minTime=x', ';maxTime=2040-01-01;dryRun=true', says("got 'x'"), true],
+  ['redeliverAnyMessages', 'maxTime=x', ';minTime=2020-01-01;dryRun=true', says("got 'x'"), true],
+  ...['receiverId', 'state', 'cursor', 'dryRun'].map((key): Effect => [
+    ...(['redeliverAnyMessages', `${key}=x`, ';minTime=2020-01-01;maxTime=2040-01-01'] as const),
+    ...([statusCode, 400] as const),
+  ]),
   ['listDocuments', 'position=x', '', says('position=x: expected'), true],
   ['listDocuments', 'readModel=none', ';id=1', says('none: expected the name'), true],
   ['listDocuments', 'id=none', ';readModel=vouchers', statusCode, 200],
@@ -324,6 +332,7 @@ async function ask(operation: Operation, keys: string, isAnonymous = false): Pro
     .replace(':id', idFor(routed))
     .replace(':sourceProductId', 'lamp')
     .replace(':messageId', other?.[1] ?? messageId)
+    .replace(':subscriptionId', subscriptionId)
     .replace(':loadId', loadId)
     .replace(':transactionId', REPORTED_ID)
     .replace(':claimId', '1')

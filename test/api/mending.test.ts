@@ -79,6 +79,30 @@ describe('messages and receivers of anybody (decisions X130)', () => {
     expect(asOther.statusCode).toBe(403);
   });
 
+  it('are sent again in bulk, counted before, which is recorded (decisions X152)', async () => {
+    const sample = await sampleOf('casa');
+    for (const id of ['c', 'd'])
+      await history().outcome(await sample.due(id), { outcome: 'dead', error: 'timeout' });
+    await settled();
+    const path = `/subscriptions/${sample.id}/redeliveries;minTime=2020-01-01;maxTime=2040-01-01`;
+    const counted = await change(`${path};dryRun=true`);
+    expect([counted.statusCode, counted.json()]).toEqual([200, { requested: 2, remaining: 0 }]);
+    expect(await sample.requests('RedeliveryRequested')).toHaveLength(0);
+    const done = await change(`${path};reason=it%20works%20again`);
+    expect([done.statusCode, done.json()]).toEqual([200, { requested: 2, remaining: 0 }]);
+    expect(await sample.requests('RedeliveryRequested')).toHaveLength(2);
+    expect(await lastAction()).toMatchObject({
+      action: 'notifications redeliver-all',
+      reason: 'it works again',
+      state: 'done',
+    });
+    const refused = await change(`/subscriptions/none/redeliveries;minTime=2020-01-01;maxTime=2040-01-01`);
+    expect([refused.statusCode, refused.body]).toEqual([
+      400,
+      expect.stringContaining('none: expected the id of a subscription'),
+    ]);
+  });
+
   it('are listed by subscriptions, page by page, without addresses', async () => {
     const sample = await sampleOf('casa', { subscriptionName: 'of casa' });
     const [one] = await json(`/subscriptions;organisationId=2`);

@@ -4,6 +4,7 @@ import { parse } from 'yaml';
 import { EngineUnavailable } from '../../src/kernel/event-log';
 import { AUTOMATION_ACTIONS, LOADED_PRODUCTS, LOADS } from '../../src/runtime/metrics';
 import { automationsOver } from '../../src/processes/automations';
+import { acting } from '../../src/operations/actions';
 import { SYSTEM_CLOCK } from '../../src/runtime/clock';
 import { TestApp } from '../support/app';
 import { testedEngines } from '../support/engines';
@@ -185,6 +186,26 @@ describe('GET /ops/1.0/metrics (decisions X120)', () => {
     expect(await lag()).toBeGreaterThan(0);
     const { labels } = await scrape();
     expect(labels.get('affilog_read_model_lag_seconds')).toEqual(new Set(['read_model']));
+  });
+
+  it('says when the last backup was complete, whoever made it (decisions X152)', async () => {
+    const last = async () => (await scrape()).value('affilog_last_backup_timestamp_seconds');
+    const action = { name: 'backup', by: { user: 'alice' }, asked: {} } as const;
+    const run = (fail?: Error) =>
+      acting(SYSTEM_CLOCK, app.engines, action, async (_, begin) => {
+        await begin();
+        if (fail !== undefined) throw fail;
+      });
+    await run(new Error('no space')).catch(() => undefined);
+    expect(await last()).toBe(0);
+    const before = Date.now() / 1000;
+    await run();
+    expect(await last()).toBeGreaterThanOrEqual(before);
+    await run(new Error('no space')).catch(() => undefined);
+    expect(await last()).toBeLessThanOrEqual(Date.now() / 1000);
+    const done = await last();
+    await run(new Error('no space')).catch(() => undefined);
+    expect(await last()).toBe(done);
   });
 
   it('names the program, what is up, the disk, and the process', async () => {

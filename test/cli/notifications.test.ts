@@ -105,7 +105,7 @@ test('where there are no read models yet, an error says who builds them', async 
 test('affilog notifications receivers lists counts, and since when a receiver fails', async () => {
   const { out } = await notifications('receivers', '--subscription', nord.id);
   expect(out).toBe(
-    `${nord.receivers[0]!}\torganisation 1\tsubscription ${nord.id}\t1 attempt, 1 failed, 0 delivered, 0 dead\tfailing since ${at(1)}: status 500\n`,
+    `${nord.receivers[0]!}\thttps://shop.example:8443\torganisation 1\tsubscription ${nord.id}\t1 attempt, 1 failed, 0 delivered, 0 dead\tfailing since ${at(1)}: status 500\n`,
   );
 });
 
@@ -127,6 +127,51 @@ test('affilog notifications says until when a receiver rests, and names claims (
   const receivers = await notifications('receivers', '--subscription', casa.id);
   expect(receivers.out).toContain('\t5 attempts, 5 failed, 0 delivered, 0 dead\t');
   expect(receivers.out).toContain(`\tresting until ${until}\n`);
+});
+
+test('affilog notifications redeliver-all counts what was given up in a time, asks, and has it sent again (decisions X152)', async () => {
+  const casa = await sample('casa');
+  const { id, receivers } = casa;
+  const given = async (subject: string, minute: number, receiver = receivers[0]!): Promise<void> => {
+    await history().outcome(await casa.due(subject, { at: at(minute), receiver }), {
+      outcome: 'dead',
+      attempt: 10,
+    });
+  };
+  await given('r1', 1);
+  await given('r2', 2);
+  await given('r3', 3, receivers[1]);
+  await given('late', 50);
+  await settled();
+  const all = (...args: readonly string[]) =>
+    notifications('redeliver-all', id, '--since', at(0), '--until', at(9), ...args);
+  expect(await all('--dry-run')).toEqual({ code: 0, out: '3 messages would be sent again\n', err: '' });
+  expect((await all('--dry-run', '--receiver', receivers[1]!)).out).toBe('1 messages would be sent again\n');
+  expect(await all()).toMatchObject({
+    code: 2,
+    err: expect.stringContaining(
+      '3 messages will be sent again: nothing has been changed; add --yes',
+    ) as string,
+  });
+  expect(await casa.requests('RedeliveryRequested')).toEqual([]);
+  expect((await all('--receiver', receivers[1]!, '--yes')).out).toBe('1 messages will be sent again\n');
+  expect((await all('--yes', '--json')).out).toBe('{"requested":2,"remaining":0}\n');
+  expect(await casa.requests('RedeliveryRequested')).toHaveLength(3);
+  expect((await all('--yes')).out).toBe('0 messages would be sent again\n');
+  for (const [args, message] of [
+    [['7', '--since', at(0), '--until', at(9)], '7: expected the id of a subscription'],
+    [[id, '--since', at(9), '--until', at(0)], 'minTime is '],
+    [[id, '--since', at(0), '--until', at(9), '--receiver', 'x'], 'x: expected one of '],
+    [[id, '--since', at(0)], '--until'],
+  ] as const)
+    expect(await notifications('redeliver-all', ...args)).toMatchObject({
+      code: 2,
+      err: expect.stringContaining(message) as string,
+    });
+  const { out } = await run(['actions', '--action', 'notifications redeliver-all'], {
+    DATA_DIR: world.app.folder,
+  });
+  expect(out.trimEnd().split('\n')).toHaveLength(2);
 });
 
 test('affilog notifications redeliver asks for a message again (decisions N14)', async () => {
@@ -206,6 +251,9 @@ test('affilog notifications explain says why messages about a transaction were s
     'there has never been a subscription 7 to transactions',
   );
   expect(await notifications('explain', 'nothing')).toMatchObject({ code: 2 });
+  expect(await run(['why', 'delivery', 'E-1'], { DATA_DIR: world.app.folder })).toEqual(
+    await notifications('explain', transactionId),
+  );
 });
 
 describe('affilog notifications own', () => {

@@ -95,6 +95,14 @@ describe('affilog notifications enable (decisions N8, N14, N16)', () => {
     const [receiver = ''] = sample.receivers;
     await disabled(sample);
     expect(await sample.json('/receivers')).toMatchObject([{ state: 'disabled' }, { state: 'enabled' }]);
+    const failing = await sample.due('first');
+    await history().outcome(failing, { outcome: 'failed', attempt: 1, error: 'gone', next: at(60) });
+    await sample.due('second');
+    await settled();
+    // As many as wait for it.
+    expect((await notifications('receivers', '--subscription', sample.id)).out).toMatch(
+      /^\w{16}\thttps:\/\/shop\.example:8443\t.*\tdisabled, 2 messages held\n$/,
+    );
     // In either order.
     expect(await notifications('enable', receiver, sample.id)).toEqual({
       ...{ code: 0, err: '' },

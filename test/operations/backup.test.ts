@@ -130,12 +130,30 @@ describe('A backup that is read again (decisions X144)', () => {
     const { at, log } = await manifest();
     expect(found).toEqual({
       ...{ at, events: 700, position: log.range.upTo, bytes: expect.any(Number) },
-      ...{ hasDeliveries: true, hasKey: true, problems: [] },
+      ...{ hasDeliveries: true, hasKey: true, problems: [], sha256: expect.stringMatching(/^[\da-f]{64}$/) },
     });
     expect(seen.length).toBeGreaterThan(0);
     expect((await readdir(to(), { recursive: true })).sort()).toEqual(before.sort());
     await writeFile(join(to(), 'notify.key'), 'short');
     expect((await verifyBackup(to())).problems).toEqual([expect.stringMatching(/^notify\.key has 5 bytes/)]);
+  });
+
+  it('has the SHA-256 that a restore has, and another backup of the same events (decisions X152)', async () => {
+    await backUpTo();
+    const { sha256 } = await verifyBackup(to());
+    const other = await openEngines({
+      dataDir: join(folder, 'other'),
+      eventLog: 'sqlite:',
+      readStore: 'sqlite:',
+      threads: false,
+    });
+    try {
+      expect((await restoreBackup(to(), other, place('other'))).digest).toBe(sha256);
+      await backUp(other, place('other'), join(folder, 'again'), { clock: SYSTEM_CLOCK, begin: nothing });
+    } finally {
+      await other.close();
+    }
+    expect((await verifyBackup(join(folder, 'again'))).sha256).toBe(sha256);
   });
 
   it('names each file that is damaged, or missing, without its folder', async () => {
@@ -192,6 +210,7 @@ describe('A backup that is read again (decisions X144)', () => {
       0,
       [
         expect.stringMatching(/^a backup of \S+Z, [\d.]+ KB: 700 events up to position \d+$/),
+        expect.stringMatching(/^SHA-256 [\da-f]{64}, as of a restore of it$/),
         'with the delivery log, which fits to it',
         'without the key: NOTIFY_KEY, or notify.key, is to be kept elsewhere',
         'all of it can be read: `affilog restore` restores it',

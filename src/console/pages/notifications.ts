@@ -5,6 +5,7 @@ import { shortened } from '../../kernel/text';
 import { notificationOperations } from '../../operations/rest/notifications.controller';
 import { anyDeliveryApi } from '../../services/subscriptions/deliveries.controller';
 import {
+  type OperatorsReceiver,
   type OutputDeliveryDetails,
   type OutputReceiver,
   type OutputTotals,
@@ -48,7 +49,8 @@ function subjectOf(message: object, most = 8): ui.Value | undefined {
   return undefined;
 }
 
-const { getAnyDelivery, redeliverAnyMessage, enableAnyReceiver, testAnyReceiver } = notificationOperations;
+const { getAnyDelivery, redeliverAnyMessage, redeliverAnyMessages, enableAnyReceiver, testAnyReceiver } =
+  notificationOperations;
 
 const MESSAGE_ACTIONS = {
   redeliver: ui.action('Send again', redeliverAnyMessage, ':messageId will be sent again.', {
@@ -99,6 +101,12 @@ const RECEIVER_ACTIONS = {
   enable: ui.action('Enable', enableAnyReceiver, ':receiverId is enabled.', {
     explains: 'If the system has disabled it, what waits for it is sent. If it rests, it is tried at once.',
   }),
+  redeliver: ui.action('Send again', redeliverAnyMessages, 'Messages to :receiverId are sent again.', {
+    explains:
+      'Messages to it that were given up, of what happened in this time: 10,000 at most, those that are asked for already ' +
+      'left out. The list of its messages shows them.',
+    fields: ui.lines({ minTime: 'From', maxTime: 'Until' }),
+  }),
   test: ui.action('Test', testAnyReceiver, 'A test is sent to :receiverId.', {
     explains: 'A message with example values is sent at once. Its outcome is listed among the messages.',
   }),
@@ -106,7 +114,7 @@ const RECEIVER_ACTIONS = {
 
 /** As lists of receivers, or of subscriptions, have it. */
 type ListedReceiver = OutputTotals &
-  Partial<OutputReceiver & { readonly disabled: boolean }> &
+  Partial<OutputReceiver & Pick<OperatorsReceiver, 'disabled' | 'held'>> &
   Readonly<Record<'receiverId' | 'subscriptionId', string>>;
 
 /** How a receiver is, and why. */
@@ -130,14 +138,17 @@ function receiverState({
 
 const RECEIVER_COLUMNS: ui.Columns<ListedReceiver> = {
   Receiver: ({ receiverId }) => ui.linked(shortened(receiverId, 8), 'messages', { receiverId }),
+  Host: ({ receiverUrl }) => receiverUrl,
   State: receiverState,
-  Messages: ({ delivered, dead, failed }) => ({
-    text: `${delivered} delivered${dead > 0 ? `, ${dead} dead` : ''}, ${failed} failures`,
+  Messages: ({ delivered, dead, failed, held }) => ({
+    text: `${delivered} delivered${dead > 0 ? `, ${dead} dead` : ''}${held === undefined ? '' : `, ${held} held`}, ${failed} failures`,
     ...(dead > 0 ? { tone: 'bad' as const } : {}),
   }),
   Enable: ({ subscriptionId, receiverId }) =>
     ui.form(RECEIVER_ACTIONS, 'enable', { subscriptionId, receiverId }),
   Test: ({ subscriptionId, receiverId }) => ui.form(RECEIVER_ACTIONS, 'test', { subscriptionId, receiverId }),
+  Again: ({ subscriptionId, receiverId, dead }) =>
+    dead === 0 ? undefined : ui.form(RECEIVER_ACTIONS, 'redeliver', { subscriptionId, receiverId }),
 };
 
 export const receivers = listPage({

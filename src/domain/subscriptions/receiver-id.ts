@@ -51,6 +51,11 @@ export function receiversOf(
   return found;
 }
 
+/** Scheme and host of an address: the rest may have secrets of the receiver. */
+export function originOf(receiverUrl: string): string {
+  return receiverUrl.replace(/^(\w+:\/\/)(?:[^/?#]*@)?([^/?#]*).*$/s, '$1$2');
+}
+
 /**
  * `event`: the id of the event that the message is about. The same message has the same id for ever
  * (`docs/decisions.md#n15`).

@@ -78,6 +78,12 @@ const VERIFIED = {
   kind: record({
     ...DESCRIBED,
     until: { kind: text(), ...optional, description: 'Time of the last event that has one, ISO 8601' },
+    sha256: {
+      kind: text(),
+      ...optional,
+      description:
+        'Of the events of the log: the same as that of a restore, or of another backup, of the same events',
+    },
     problems: {
       kind: listOf(text(), { each: 'problem' }),
       description: 'Why it cannot be restored; empty if it can',

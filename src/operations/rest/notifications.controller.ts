@@ -3,18 +3,31 @@ import { TOPIC_NAMES } from '../../domain/subscriptions/subscription';
 import { Answer, ListAnswer, QueuedAnswer } from '../../http/answer';
 import { ApiOperation, CurrentCaller, MatrixKeys, Produces, Roles } from '../../http/decorators';
 import { WaitForReadModels } from '../../http/visible-writes';
+import { type Position } from '../../kernel/event';
 import { EventLog } from '../../kernel/event-log';
 import { ReadStore } from '../../kernel/read-store';
+import { without } from '../../kernel/without';
 import { type Caller } from '../../network/organisations';
 import { Clock } from '../../runtime/clock';
-import { listedReceiver, operatorsDeliveryDetails } from '../../services/subscriptions/deliveries.fields';
+import {
+  listedReceiver,
+  operatorsDeliveryDetails,
+  redeliveries,
+} from '../../services/subscriptions/deliveries.fields';
 import { operationsById, type Shape } from '../../wire/api/description';
-import { INTEGER, type Keys, type KeyTable, oneOf, TEXT } from '../../wire/keys/keys';
+import { BOOLEAN, INTEGER, type Keys, type KeyTable, oneOf, TEXT } from '../../wire/keys/keys';
 import { atLeast, sizeKey, sizeOf } from '../../wire/keys/pages';
 import { boolean, integer, object, text } from '../../wire/record/kinds';
 import { listOf, record } from '../../wire/record/record';
 import { type ActionName } from '../actions';
-import { anyMessage, anySubscriptions, enableReceiver, redeliver, testReceiver } from '../notifications';
+import {
+  anyMessage,
+  anySubscriptions,
+  enableReceiver,
+  redeliver,
+  redeliverAll,
+  testReceiver,
+} from '../notifications';
 import { type ProjectedEngines } from '../rebuild';
 import { OperatorActions } from './actions.controller';
 import { operatorFaults as fault, REASON } from './operator-service';
@@ -64,6 +77,24 @@ const RECEIVER = {
   receiverId: id('Id of the receiver', 'rcv_0123456789abcdef'),
 };
 
+const periodKeys = {
+  minTime: { type: TEXT, required: true, description: 'About what happened at this time or later' },
+  maxTime: {
+    type: TEXT,
+    required: true,
+    description: 'About what happened at this time or earlier; a date includes its day',
+  },
+  receiverId: { type: TEXT, description: 'Only of this receiver' },
+  state: {
+    type: oneOf('dead', 'delivered', 'cancelled', 'retrying'),
+    description:
+      'Only messages that were given up, the default; or delivered, or cancelled, or that wait for a retry',
+  },
+  dryRun: { type: BOOLEAN, description: 'true: only counts the messages' },
+  cursor: { type: TEXT, description: 'That of the last answer, to go on after it' },
+  ...REASON,
+} as const satisfies KeyTable;
+
 /** `docs/decisions.md#x130`. */
 export const notificationOperations = operationsById({
   listAnySubscriptions: {
@@ -84,6 +115,15 @@ export const notificationOperations = operationsById({
     description:
       'With the same id and bytes: one attempt, in addition to the schedule, at once even if its receiver rests.',
     path: MESSAGE,
+  },
+  redeliverAnyMessages: {
+    summary: 'Send all dead letters, or other messages, of any subscription and a period again',
+    description:
+      'At most 10,000 at a time, oldest first, as its owner may; the answer has how many are left, and a cursor for these. ' +
+      'With dryRun they are only counted.',
+    path: { subscriptionId: RECEIVER.subscriptionId },
+    example: { minTime: '2026-11-01', maxTime: '2026-11-30', dryRun: true },
+    answer: { name: 'AnyRedeliveries', kind: redeliveries },
   },
   enableAnyReceiver: {
     summary: 'Enable a receiver of any subscription',
@@ -146,6 +186,25 @@ export class NotificationsController {
     );
   }
 
+  @Post('subscriptions/:subscriptionId/redeliveries')
+  @ApiOperation(notificationOperations.redeliverAnyMessages)
+  async redeliverAll(
+    @CurrentCaller() caller: Caller,
+    @Param('subscriptionId') subscriptionId: string,
+    @MatrixKeys(periodKeys) keys: Keys<typeof periodKeys>,
+  ): Promise<Answer> {
+    const { clock } = this;
+    const period = without(keys, 'reason');
+    const done = await this.actions.of(
+      caller,
+      'notifications redeliver-all',
+      { subscriptionId, ...keys },
+      (engines) => redeliverAll({ ...engines, clock }, subscriptionId, period),
+    );
+    const position = await this.visible();
+    return Answer.of(notificationOperations.redeliverAnyMessages, done, { position });
+  }
+
   @Post('receivers/:subscriptionId/:receiverId/enable')
   @ApiOperation(notificationOperations.enableAnyReceiver)
   async enable(
@@ -184,8 +243,13 @@ export class NotificationsController {
     work: (engines: ProjectedEngines) => Promise<unknown>,
   ): Promise<Answer> {
     await this.actions.of(caller, action, asked, work);
+    return Answer.none({ position: await this.visible() });
+  }
+
+  /** The position up to which lists have everything. */
+  private async visible(): Promise<Position> {
     const position = await this.log.head();
     await this.readModels.afterWrite({ position, changes: 1 });
-    return Answer.none({ position });
+    return position;
   }
 }

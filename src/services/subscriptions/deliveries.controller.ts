@@ -34,7 +34,7 @@ import {
   postedRedeliveries,
   redeliveries,
 } from './deliveries.fields';
-import { AnyWaiting, DeliveryQueries, toOperatorsDelivery, toOperatorsReceiver } from './deliveries.queries';
+import { AnyWaiting, DeliveryQueries, toOperatorsDelivery } from './deliveries.queries';
 import { type Which } from './subscription.queries';
 import { objectIn, SUBSCRIBERS, SUBSCRIPTION_ID, Wanted } from './subscriptions.controller';
 
@@ -226,7 +226,8 @@ export const anyDeliveryApi = operationsById({
   },
   listAnyReceivers: {
     summary: 'List all receivers that anything was sent to',
-    description: 'With how deliveries to them go; those that were used last come first.',
+    description:
+      'With how deliveries to them go, and how many messages are held; those that were used last come first.',
     example: { pageSize: 3, pretty: true },
     answer: { name: 'AnyReceivers', kind: listOf(operatorsReceiver, { each: 'receiver' }) },
     sends: PAGE_HEADERS,
@@ -281,8 +282,8 @@ export function anyDeliveriesController(unusable: MakeFault): Type<object> {
         const size = sizeOf('pageSize', requested, unusable, RECEIVERS);
         const page = { size, after: receiverCursors.read(keys) };
         const found = await listReceivers(this.store, criteria, page, query);
-        const waiting = await new AnyWaiting(this.log, this.store).of(found.receivers, this.clock.now());
-        const output = found.receivers.map((one) => toOperatorsReceiver(one, waiting));
+        const anyWaiting = new AnyWaiting(this.log, this.store);
+        const output = await anyWaiting.receivers(found.receivers, this.clock.now());
         const nextCursor = receiverCursors.next(keys, found);
         return { items: [output], total: found.total, requested, nextCursor };
       });

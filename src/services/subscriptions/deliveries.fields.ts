@@ -241,12 +241,24 @@ export const operatorsReceiver = record(
     organisationId: { kind: integer(), description: 'Organisation that is notified' },
     subscriptionId: { kind: text(), description: 'Its subscription' },
     receiverId: RECEIVER.receiverId,
+    receiverUrl: {
+      kind: text(),
+      ...optional,
+      description: 'Scheme and host of its address; absent if its subscription no longer has it',
+    },
     disabled: { kind: boolean(), description: 'Its messages are held, or not made' },
+    held: {
+      kind: integer(),
+      ...optional,
+      description: 'Messages that wait until it is enabled; absent unless it is disabled',
+    },
     ...RESTING,
     ...TOTALS,
   },
   { name: 'AnyReceiver' },
 );
+
+export type OperatorsReceiver = AnswerOf<typeof operatorsReceiver>;
 
 export type OutputTotals = Pick<OutputReceiver, keyof typeof TOTALS>;
 

@@ -1,5 +1,6 @@
 import { Inject, Injectable } from '@nestjs/common';
 import {
+  countWaiting,
   type DeliveryCriteria,
   deliveryOf,
   listDeliveries,
@@ -15,7 +16,7 @@ import {
   type ReceiverTotals,
   type StoredAttempt,
 } from '../../domain/deliveries/stored-delivery';
-import { receiversOf } from '../../domain/subscriptions/receiver-id';
+import { originOf, receiversOf } from '../../domain/subscriptions/receiver-id';
 import { sentUrl } from '../../domain/subscriptions/template';
 import {
   type ActiveSubscription,
@@ -41,6 +42,7 @@ import {
   namedFor,
   type OperatorsDelivery,
   type OperatorsDeliveryDetails,
+  type OperatorsReceiver,
   type OutputDelivery,
   type OutputDeliveryDetails,
   type OutputReceiver,
@@ -357,17 +359,6 @@ export function toOperatorsDelivery(listed: ListedDelivery, waiting: WaitingRece
   };
 }
 
-export function toOperatorsReceiver({ receiver, ...totals }: ReceiverTotals, waiting: WaitingReceivers) {
-  return {
-    organisationId: totals.organisationId,
-    subscriptionId: totals.subscriptionId,
-    receiverId: receiver,
-    disabled: waiting.isHeld(receiver),
-    ...toRest(waiting.restingUntil.get(receiver)),
-    ...toTotals(totals),
-  };
-}
-
 function toEnded({ at, ...rest }: NonNullable<ReceiverTotals['lastFailure']>) {
   return { time: at, ...rest };
 }
@@ -375,16 +366,20 @@ function toEnded({ at, ...rest }: NonNullable<ReceiverTotals['lastFailure']>) {
 /** Which messages of a subscription are held or cancelled, in its state. */
 interface HeldMessages {
   readonly held: ReadonlySet<string>;
+  /** Scheme and host of receivers, by their ids. */
+  readonly origins: ReadonlyMap<string, string>;
   /** Undefined without a subscription. */
   readonly cancellations: Cancellations | undefined;
 }
 
-const NONE_HELD: HeldMessages = { held: new Set(), cancellations: undefined };
+const NONE_HELD: HeldMessages = { held: new Set(), origins: new Map(), cancellations: undefined };
 
 /** Without the content of the subscription, which may be large. */
 function heldIn(id: string, state: ActiveSubscription): HeldMessages {
-  const { redeliveriesCancelled, createdAt } = state;
-  return { held: heldReceivers(id, state), cancellations: { redeliveriesCancelled, createdAt } };
+  const { redeliveriesCancelled, createdAt, content } = state;
+  const receivers = [...receiversOf(id, content)];
+  const origins = new Map(receivers.map(([receiver, { receiverUrl }]) => [receiver, originOf(receiverUrl)]));
+  return { held: heldReceivers(id, state), origins, cancellations: { redeliveriesCancelled, createdAt } };
 }
 
 /** What keeps messages of any subscriptions waiting. Each subscription is read once. Disabled receivers do not rest. */
@@ -418,6 +413,21 @@ export class AnyWaiting {
       current.push(cancellations === undefined ? one : withoutCancelled(one, cancellations));
     }
     return current;
+  }
+
+  /** Receivers as operators see them. */
+  async receivers(listed: readonly ReceiverTotals[], now: Date): Promise<readonly OperatorsReceiver[]> {
+    const { isHeld, restingUntil: resting } = await this.of(listed, now);
+    return await Promise.all(
+      listed.map(async ({ receiver, organisationId, subscriptionId, ...totals }) => ({
+        ...{ organisationId, subscriptionId, receiverId: receiver },
+        ...defined({ receiverUrl: (await this.heldOf(subscriptionId)).origins.get(receiver) }),
+        disabled: isHeld(receiver),
+        ...(isHeld(receiver) ? { held: await countWaiting(this.store, receiver) } : {}),
+        ...toRest(resting.get(receiver)),
+        ...toTotals(totals),
+      })),
+    );
   }
 
   private async heldOf(subscriptionId: string): Promise<HeldMessages> {

@@ -64,6 +64,10 @@ const ELSEWHERE: Readonly<Record<string, readonly [file: string, text: string]>>
   'affilog notifications test SUBSCRIPTION RECEIVER [--state 6]': ['test/cli/receivers.test.ts', "'test'"],
   'affilog notifications enable SUBSCRIPTION RECEIVER': ['test/cli/receivers.test.ts', "'enable'"],
   'affilog notifications redeliver MESSAGE': ['test/cli/notifications.test.ts', "'redeliver'"],
+  'affilog notifications redeliver-all SUBSCRIPTION --since 2026-01-01 --until 2026-01-31 [--receiver ID]': [
+    'test/cli/notifications.test.ts',
+    "'redeliver-all'",
+  ],
   'affilog why product FEED SOURCE_PRODUCT_ID': ['test/cli/why.test.ts', "'product'"],
   'affilog why voucher ID': ['test/cli/why.test.ts', "'voucher'"],
   'affilog why delivery ID': ['test/cli/why.test.ts', "'delivery'"],
