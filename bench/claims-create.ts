@@ -55,17 +55,21 @@ export async function claimsCreate(bench: Bench): Promise<readonly Figure[]> {
 
 export async function createClaims(server: Server, round: number, count: number): Promise<void> {
   await inParallel(Array.from({ length: count }).keys(), IN_FLIGHT, async (number) => {
-    const claim = {
-      affiliateSiteId: '21',
-      programId: '11',
-      timeStampEvent: '2026-01-05',
-      eventId: '111',
-      orderNumber: `C${round}-${number}`,
-      orderValue: '129.90',
-      epi: 'spring',
-      trackingUrl: `https://clk.example/click?p=11&a=21&epi=${number}`,
-      productName: 'Wall lamp',
-    };
+    const claim = postedClaim(`C${round}-${number}`, number);
     await server.postJson(`/1.0/claims?token=${CLAIM_TOKENS.publisher}`, { claims: [claim] });
   });
+}
+
+export function postedClaim(orderNumber: string, number: number) {
+  return {
+    affiliateSiteId: '21',
+    programId: '11',
+    timeStampEvent: '2026-01-05',
+    eventId: '111',
+    orderNumber,
+    orderValue: '129.90',
+    epi: 'spring',
+    trackingUrl: `https://clk.example/click?p=11&a=21&epi=${number}`,
+    productName: 'Wall lamp',
+  };
 }

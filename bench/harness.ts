@@ -58,12 +58,21 @@ export function roundsOf(count: number): number {
  * machine affects both.
  */
 export async function compareRates(
-  { figure, goal, count }: { readonly figure: string; readonly goal: number; readonly count: number },
+  {
+    figure,
+    goal,
+    count,
+    rounds = roundsOf(count),
+  }: {
+    readonly figure: string;
+    readonly goal: number | null;
+    readonly count: number;
+    readonly rounds?: number;
+  },
   ours: Side,
   bare: Side,
 ): Promise<Figure> {
   const times: { ours: number[]; bare: number[] } = { ours: [], bare: [] };
-  const rounds = roundsOf(count);
   for (let round = 0; round < rounds; round += 1) {
     times.ours.push(await ours(round));
     times.bare.push(await bare(round));

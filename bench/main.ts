@@ -10,6 +10,7 @@ import { deliveries, deliveriesDue, deliveriesHung } from './deliveries';
 import { deliveriesRestart } from './deliveries-restart';
 import { esdbAppend, esdbAppend64 } from './esdb-append';
 import { esdbFollow } from './esdb-follow';
+import { esdbHttp } from './esdb-http';
 import { esdbStart } from './esdb-start';
 import { esdbSubscribe } from './esdb-subscribe';
 import { esProject } from './es-project';
@@ -35,6 +36,7 @@ import { HEADING, lineOf } from './report';
 import { search } from './search';
 import { search200Feeds, search20Feeds, searchMillion } from './search-million';
 import { small } from './small';
+import { smallWhileLarge } from './small-while-large';
 import { sql } from './sql';
 import { start } from './start';
 import { esSwap, swap } from './swap';
@@ -72,6 +74,7 @@ const FIGURES = {
   'notifier-start': notifierStart,
   'first-attempt': firstAttempt,
   million,
+  'small-while-large': smallWhileLarge,
   'search-million': searchMillion,
   'search-20-feeds': search20Feeds,
   'search-200-feeds': search200Feeds,
@@ -92,6 +95,7 @@ const FIGURES = {
   'fan-out': fanOut,
   'esdb-append': esdbAppend,
   'esdb-append-64': esdbAppend64,
+  'esdb-http': esdbHttp,
   'esdb-follow': esdbFollow,
   'esdb-start': esdbStart,
   'esdb-subscribe': esdbSubscribe,
@@ -106,7 +110,7 @@ const USAGE = `npm run bench -- <name>… [--count N] [--keep FOLDER] [--json]
 names: all, ${Object.keys(FIGURES).join(', ')}
        es-… need an Elasticsearch: npm run elasticsearch -- npm run bench -- all
        log-export and sql need DuckDB, which npm installs where it is available
---count N  products, vouchers, transactions or messages to measure with (100,000; memory, million, swap (events), history, search-million, sql (events), wal and deliveries-restart have ten times as many,
+--count N  products, vouchers, transactions or messages to measure with (100,000; memory, million, small-while-large, swap (events), history, search-million, sql (events), wal and deliveries-restart have ten times as many,
            search-20-feeds twenty times, search-200-feeds 25 times,
            many-feeds has a tenth as many feeds, of 20 products each,
            transactions-list has ten times as many, esdb-start ten times, and feed-restart a hundred times as many events, notifier-start has twice as many messages, metrics and traces have 5,000 products at most)

@@ -77,7 +77,7 @@ export class Server {
     return String(answer.headers['x-log-position']);
   }
 
-  /** Posts a small JSON body; raises for any answer but 200. */
+  /** Posts a small JSON body; raises unless it is answered 200 or 201. */
   async postJson(path: string, body: object, headers: Readonly<Record<string, string>> = {}): Promise<void> {
     const answer = await request(`${this.origin}${path}`, {
       method: 'POST',
@@ -86,7 +86,8 @@ export class Server {
       dispatcher: this.agent,
     });
     const text = await answer.body.text();
-    if (answer.statusCode !== 200) throw new Error(`${path} was answered ${answer.statusCode}: ${text}`);
+    if (answer.statusCode !== 200 && answer.statusCode !== 201)
+      throw new Error(`${path} was answered ${answer.statusCode}: ${text}`);
   }
 
   /** Gets a path; raises for any answer but 200. */

@@ -64,6 +64,8 @@ const AIMS = {
   'first-attempt memory': 1,
   million: 1,
   'million unchanged': 1,
+  'small-while-large answered': 1,
+  'small-while-large found': 1,
   wal: 1,
   'wal after': 1,
   'million memory': 1,
@@ -114,6 +116,9 @@ const AIMS = {
   'fan-out from nothing': 1,
   'esdb-append': 0.8,
   'esdb-append-64': 0.8,
+  ...Object.fromEntries(
+    ['claims', 'vouchers', 'transactions', 'products'].map((kind) => [`esdb-http ${kind}, 64 at once`, 0.6]),
+  ),
   'esdb-follow busy': 0.8,
   'esdb-follow calls busy': 1,
   'esdb-follow calls idle': 1,
