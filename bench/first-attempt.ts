@@ -137,7 +137,7 @@ async function atRate(
   rate: number,
   count: number,
   prefix: string,
-  send: (order: string, number: number) => Promise<void>,
+  send: (order: string, number: number) => Promise<unknown>,
 ): Promise<ReadonlyMap<string, number>> {
   const due = new Map<string, number>();
   const start = now();

@@ -77,8 +77,12 @@ export class Server {
     return String(answer.headers['x-log-position']);
   }
 
-  /** Posts a small JSON body; raises unless it is answered 200 or 201. */
-  async postJson(path: string, body: object, headers: Readonly<Record<string, string>> = {}): Promise<void> {
+  /** Posts a small JSON body; returns the position. Raises unless it is answered 200 or 201. */
+  async postJson(
+    path: string,
+    body: object,
+    headers: Readonly<Record<string, string>> = {},
+  ): Promise<string> {
     const answer = await request(`${this.origin}${path}`, {
       method: 'POST',
       headers: { 'content-type': 'application/json; charset=utf-8', ...headers },
@@ -88,6 +92,7 @@ export class Server {
     const text = await answer.body.text();
     if (answer.statusCode !== 200 && answer.statusCode !== 201)
       throw new Error(`${path} was answered ${answer.statusCode}: ${text}`);
+    return String(answer.headers['x-log-position']);
   }
 
   /** Gets a path; raises for any answer but 200. */

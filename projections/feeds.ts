@@ -30,6 +30,7 @@ export const MOST_VERSIONS = 20;
 export const feeds: Projection<StoredFeed, FeedEvent> = {
   collection: { name: 'feeds', version: 1, fields: {} },
   streams: FEED_STREAMS,
+  takesLoads: true,
   handles: [...OFFER_EVENTS, 'FeedImported', 'ProductsDeleted'],
   idOf: (event) => String(feedIdOf(event)),
   fold(feed, { type, data, position }) {
@@ -71,6 +72,7 @@ const FIELDS = { feedId: 'number', position: 'number' } as const satisfies Reado
 export const delistings: Projection<Delisting, Delisted> = {
   collection: { name: 'delistings', version: 1, fields: FIELDS, partition: 'feedId', sorts: ['position'] },
   streams: FEED_STREAMS,
+  takesLoads: true,
   handles: ['ProductDelisted'],
   replaces: ['ProductDelisted'],
   idOf: offerIdOf,
@@ -128,6 +130,7 @@ type Recording = FeedClosing | Extract<FeedChangeEvent, { readonly type: 'FeedCh
 export const feedChanges: Projection<StoredFeedChanges, Recording> = {
   collection: { name: 'feed-changes', version: 1, fields: { due: 'number' }, sorts: ['due'] },
   streams: [...FEED_STREAMS, `${FEED_CHANGES}-`],
+  takesLoads: true,
   handles: ['FeedImported', 'ProductsDeleted', 'FeedChangesRecorded'],
   idOf: ({ stream }) => stream.slice(stream.indexOf('-') + 1),
   fold(stored, event) {

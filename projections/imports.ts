@@ -46,6 +46,7 @@ const HANDLED = [
 export const imports: Projection<StoredImport, ImportEvent> = {
   collection: { name: 'imports', version: 4, fields: FIELDS, partition: 'feedId', sorts: ['time'] },
   streams: [`${FEED}-`, `${REFUSALS}-`],
+  takesLoads: true,
   handles: HANDLED,
   replaces: HANDLED,
   // Deletions of early versions have no id.

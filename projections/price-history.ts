@@ -29,6 +29,7 @@ interface PriceHistory {
 export const priceHistory: Projection<PriceHistory, OfferEvent> = {
   collection: { name: 'price-history', version: 4, fields: {} },
   streams: FEED_STREAMS,
+  takesLoads: true,
   handles: OFFER_EVENTS,
   idOf: offerIdOf,
   fold(history, event) {

@@ -84,6 +84,7 @@ export const products: Projection<StoredOffer, OfferEvent> = {
     facets: ['brand', 'tdCategoryId', 'category', 'feedId'],
   },
   streams: FEED_STREAMS,
+  takesLoads: true,
   handles: OFFER_EVENTS,
   replaces: ['ProductListed', 'ProductRevised', 'ProductDelisted'],
   idOf: offerIdOf,

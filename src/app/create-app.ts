@@ -19,7 +19,7 @@ import { RequestJournal } from '../http/idempotency';
 import { installHttp, HttpModule } from '../http/install';
 import { type BodyBudgets } from '../http/posted-body';
 import { type HttpParts } from '../http/service';
-import { WaitForReadModels } from '../http/visible-writes';
+import { type Reach, WaitForReadModels } from '../http/visible-writes';
 import { EventLog } from '../kernel/event-log';
 import { type Leases } from '../kernel/leases';
 import { ReadStore } from '../kernel/read-store';
@@ -93,10 +93,18 @@ class AppModule {
   static of(parts: AppParts, http: HttpParts): DynamicModule {
     const { config, eventLog, store, follower, loader, downloads, counter, readiness, metrics } = parts;
     const { clock } = parts;
-    const wait = new PositionWait(clock, store, PROJECTIONS);
-    parts.whenMoved?.((moved) => wait.moved(moved));
+    const all = new PositionWait(clock, store, PROJECTIONS);
+    const others = new PositionWait(
+      clock,
+      store,
+      PROJECTIONS.filter(({ takesLoads }) => takesLoads === undefined),
+    );
+    parts.whenMoved?.((moved) => {
+      for (const wait of [all, others]) wait.moved(moved);
+    });
     // Answers are made of all of them.
-    const reach: PositionWait['until'] = async (position, milliseconds) => {
+    const reach: Reach = async (position, milliseconds, takesLoads) => {
+      const wait = takesLoads === true ? all : others;
       const isFollowed = follower.reachedWithin(position, milliseconds);
       const areSourcesFollowed = parts.sources.reachedWithin(position, milliseconds);
       return (await wait.until(position, milliseconds)) && (await isFollowed) && (await areSourcesFollowed);

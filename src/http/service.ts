@@ -11,6 +11,8 @@ import { API_VERSION, httpFaults, openApiFaults } from '../wire/api/errors';
 /** A service as the shared HTTP code knows it: data only. */
 export interface Service {
   readonly system: System;
+  /** Its answers are made of read models that take loads (`Projection`), too. */
+  readonly takesLoads?: true;
   /** Path segments after `/1.0/`; two, such as `claims/subscriptions`, are its part of another service. */
   readonly modules: readonly string[];
   /** Further segments between the version and a module, for clients of older paths: `uts` for `/1.0/uts/claims`. */
@@ -41,7 +43,10 @@ export interface Service {
 
 /** What differs between services; everything else has a default. */
 export interface ServiceDefinition extends Partial<
-  Pick<Service, 'legacyPrefixes' | 'namespace' | 'bareErrors' | 'followsAccept' | 'description' | 'faultOf'>
+  Pick<
+    Service,
+    'legacyPrefixes' | 'namespace' | 'bareErrors' | 'followsAccept' | 'description' | 'faultOf' | 'takesLoads'
+  >
 > {
   readonly system: System;
   readonly modules: readonly [string, ...string[]];

@@ -9,35 +9,45 @@ const SMALL = { changes: 1000, milliseconds: 2000 } as const;
 /** How much longer than the wait itself the read store may take to report its checkpoints (ms). */
 const GRACE_MS = 500;
 
+export type Reach = (position: Position, milliseconds: number, takesLoads?: true) => Promise<boolean>;
+
 export class WaitForReadModels {
   /**
-   * `reach` resolves with true once the read models have reached a position, with false when that takes too long.
-   * Small writes wait for at most `longest` (ms).
+   * `reach` resolves with true once the read models have reached a position, with false when that takes too long; of
+   * read models that take loads, only if `takesLoads`. Small writes wait for at most `longest` (ms).
    */
   constructor(
     private readonly clock: Clock,
-    private readonly reach: (position: Position, milliseconds: number) => Promise<boolean>,
+    private readonly reach: Reach,
     private readonly longest: number = SMALL.milliseconds,
   ) {}
 
   /** False when the read models have not reached the position in time. Raises `EngineUnavailable`. */
-  async until(position: Position, milliseconds: number): Promise<boolean> {
-    return await this.reachIn(position, milliseconds, GRACE_MS);
+  async until(position: Position, milliseconds: number, takesLoads?: true): Promise<boolean> {
+    return await this.reachIn(position, milliseconds, GRACE_MS, takesLoads);
   }
 
   /** After a small write (`docs/decisions.md#a7`, `#x8`): it is durable, whether or not the read store is available. */
-  async afterWrite({ position, changes }: { position: Position; changes: number }): Promise<void> {
+  async afterWrite(
+    { position, changes }: { position: Position; changes: number },
+    takesLoads?: true,
+  ): Promise<void> {
     if (changes === 0 || changes > SMALL.changes) return;
-    await this.reachIn(position, this.longest, 0).catch((error: unknown) => {
+    await this.reachIn(position, this.longest, 0, takesLoads).catch((error: unknown) => {
       if (!(error instanceof EngineUnavailable)) throw error;
     });
   }
 
-  private reachIn(position: Position, milliseconds: number, grace: number): Promise<boolean> {
+  private reachIn(
+    position: Position,
+    milliseconds: number,
+    grace: number,
+    takesLoads?: true,
+  ): Promise<boolean> {
     return withEngineTimeout(
       this.clock,
       'the read store',
-      this.reach(position, milliseconds),
+      this.reach(position, milliseconds, takesLoads),
       milliseconds + grace,
     );
   }

@@ -152,6 +152,42 @@ export class ProjectionGroup {
   }
 }
 
+/**
+ * Those that are followed together, with and without loads, and those that are more than a batch behind the others of
+ * their group.
+ */
+export async function groupsOf(
+  log: EventLog,
+  projectors: readonly GenerationProjector[],
+  batchSize: number,
+): Promise<{
+  readonly near: readonly (readonly GenerationProjector[])[];
+  readonly far: readonly GenerationProjector[];
+}> {
+  const near: GenerationProjector[][] = [];
+  const far: GenerationProjector[] = [];
+  for (const takesLoads of [true, undefined]) {
+    const group = projectors.filter(({ projection }) => projection.takesLoads === takesLoads);
+    const furthest = group.reduce((a, { checkpoint: b }) => (a > b ? a : b), START);
+    const own: GenerationProjector[] = [];
+    for (const one of group) ((await isNear(log, one, furthest, batchSize)) ? own : far).push(one);
+    if (own.length > 0) near.push(own);
+  }
+  return { near, far };
+}
+
+async function isNear(
+  log: EventLog,
+  { checkpoint, projection }: GenerationProjector,
+  furthest: Position,
+  batchSize: number,
+): Promise<boolean> {
+  if (checkpoint >= furthest) return true;
+  const wanted = { after: checkpoint, prefixes: projection.streams, batchSize };
+  for await (const { position } of log.readAll(wanted)) return position >= furthest;
+  return true;
+}
+
 /** Projections that have stopped because too many of their documents are parked (`docs/decisions.md#x90`). */
 export class StoppedProjections {
   /** By collection: the generation that stopped; undefined when it could not be built. */

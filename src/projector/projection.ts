@@ -37,6 +37,11 @@ export interface Projection<Document extends object = object, Event extends Doma
   describe(document: Document, id: string, directory: Directory): Described<Document>;
   /** `describe` ignores the directory: that of its log need not be read. */
   readonly usesDirectory?: false;
+  /**
+   * Loads append very many events at once to its streams. Read models that take no loads are followed apart, so that they
+   * are not behind one (`docs/decisions.md#x154`).
+   */
+  readonly takesLoads?: true;
   /** A document is folded from events of several of the streams, which are read as a whole when it is retried. */
   readonly acrossStreams?: true;
   /**

@@ -1,4 +1,4 @@
-import { type Position, type RecordedEvent, START } from '../kernel/event';
+import { type RecordedEvent, START } from '../kernel/event';
 import { EngineUnavailable, type EventLog } from '../kernel/event-log';
 import { type Generation, NoGeneration, type ReadStore } from '../kernel/read-store';
 import { type Clock } from '../runtime/clock';
@@ -17,7 +17,7 @@ import { lastEventUpTo, OriginRecord } from './origin';
 import { DocumentsParked, prepareParked, TooManyParked } from './parked';
 import { DOMAIN_LOG, type Projection, type Source } from './projection';
 import { ProgressMeter } from './progress-meter';
-import { ProjectionGroup, StoppedProjections } from './projection-group';
+import { groupsOf, ProjectionGroup, StoppedProjections } from './projection-group';
 import { rebuild, type RebuildProgress } from './rebuild';
 import { type Moved } from './wait';
 
@@ -61,8 +61,9 @@ const BACKOFF_MS = { first: 100, longest: 5000 } as const;
  * the checkpoints, with back-off. A projection with too many parked documents stops while the others continue; it
  * resumes after a retry, a rebuild or a restart.
  *
- * Generations beside the live ones, which may take their place, are followed too, and so are read models that are far
- * behind, after a pause: apart from the others, which do not wait for them.
+ * Read models that take loads are followed apart from the others, which are not behind a large one. Generations beside the
+ * live ones, which may take their place, are followed too, and so are read models that are far behind, after a pause: nobody
+ * waits for them.
  */
 export class Runner {
   private readonly leader: Leader;
@@ -86,7 +87,8 @@ export class Runner {
   private failure: unknown;
   private building: RebuildProgress | undefined;
   private readonly meter: ProgressMeter;
-  private behindSince: string | undefined;
+  /** Since when groups are behind. */
+  private readonly behind = new Map<ProjectionGroup, string>();
   private noted = { text: '', at: -Infinity };
 
   constructor(
@@ -153,14 +155,15 @@ export class Runner {
     for (const name of this.reportedParked.keys()) if (!own.has(name)) this.reportedParked.delete(name);
     await this.setPaused(await pausedAmong(this.store, this.names));
     const { main, apart } = await this.groups();
-    await main.retryDue(this.log);
+    for (const group of main) await group.retryDue(this.log);
     this.onOpen();
     this.isJoining = false;
+    this.behind.clear();
     await this.leader
       .leadWith(
         async (signal) => {
           await inParallel(signal, [
-            (own) => this.follow(main, own),
+            ...main.map((group) => (own: AbortSignal) => this.follow(group, own)),
             ...(apart === undefined ? [] : [(own: AbortSignal) => this.followApart(apart, own)]),
           ]);
         },
@@ -171,9 +174,20 @@ export class Runner {
         if (!(error instanceof NoGeneration)) throw error;
         if (await this.isFollowing(await liveGenerations(this.store, this.projections))) throw error;
       });
-    // It may have been stopped before the log has delivered anything.
-    this.applied ??= await lastEventUpTo(this.log, main.position, main.prefixes);
+    await this.findApplied(main);
     await this.origin.record(this.applied, 0);
+  }
+
+  /** An event is applied and written; the last one of all groups is recorded. */
+  private hasApplied(event: RecordedEvent | undefined): void {
+    if (event !== undefined && event.position > (this.applied?.position ?? START)) this.applied = event;
+  }
+
+  /** It may have been stopped before the log has delivered anything. */
+  private async findApplied(groups: readonly ProjectionGroup[]): Promise<void> {
+    if (this.applied !== undefined) return;
+    for (const { position, prefixes } of groups)
+      this.hasApplied(await lastEventUpTo(this.log, position, prefixes));
   }
 
   private async follow(group: ProjectionGroup, signal: AbortSignal): Promise<void> {
@@ -194,7 +208,7 @@ export class Runner {
           [flushed, owes] = [clock.monotonic(), false];
           continue;
         }
-        if (!batch.caughtUp) this.behindSince ??= clock.now().toISOString();
+        if (!batch.caughtUp && !this.behind.has(group)) this.behind.set(group, clock.now().toISOString());
         const started = spansAfter(batch.events, {
           name: 'project',
           kind: 'consumer',
@@ -204,7 +218,7 @@ export class Runner {
         this.meter.count(batch.events.length);
         PROJECTED_EVENTS.add(batch.events.length, { log: source === DOMAIN_LOG ? 'events' : 'deliveries' });
         // `apply` returns once the previous batch is written.
-        this.applied = last ?? this.applied;
+        this.hasApplied(last);
         for (const span of spans) span.end();
         spans = started;
         last = batch.events.at(-1) ?? last;
@@ -217,10 +231,10 @@ export class Runner {
           for (const span of spans) span.end();
           spans = [];
         }
-        if (batch.caughtUp) this.behindSince = undefined;
+        if (batch.caughtUp) this.behind.delete(group);
         // Events applied before this subscription, for example by a rebuild, are looked up once.
         if (batch.caughtUp && !hasCaughtUp) last ??= await lastEventUpTo(this.log, batch.position, prefixes);
-        if (batch.caughtUp) this.applied = last;
+        if (batch.caughtUp) this.hasApplied(last);
         hasCaughtUp ||= batch.caughtUp;
         if (batch.caughtUp || isWriting) this.failure = undefined;
         isWriting = true;
@@ -256,35 +270,30 @@ export class Runner {
   }
 
   /**
-   * The read models that are followed together, and what is followed apart: generations beside live ones, and read
-   * models that are more than a batch behind.
+   * The read models that are followed together, and what nobody waits for: generations beside live ones, and read models
+   * that are more than a batch behind the others of their group.
    */
-  private async groups(): Promise<{ readonly main: ProjectionGroup; readonly apart?: ProjectionGroup }> {
+  private async groups(): Promise<{
+    readonly main: readonly ProjectionGroup[];
+    readonly apart?: ProjectionGroup;
+  }> {
     const { log } = this;
     const followed = this.projectors.filter(({ generation }) => !this.paused.has(generation.collection));
     const isLive = ({ generation }: GenerationProjector): boolean => generation.state === 'live';
     const live = await this.stopped.without(followed.filter(isLive));
-    const furthest = live.reduce((a, { checkpoint: b }) => (a > b ? a : b), START);
-    const near: GenerationProjector[] = [];
-    const far = followed.filter((one) => !isLive(one) && !this.stoppedBeside.has(nameOf(one.generation)));
-    for (const one of live) ((await this.isNear(one, furthest)) ? near : far).push(one);
+    const beside = followed.filter((one) => !isLive(one) && !this.stoppedBeside.has(nameOf(one.generation)));
+    const { near, far } = await groupsOf(log, live, BATCH);
+    const apart = [...beside, ...far];
     const open = (projectors: readonly GenerationProjector[]) =>
       ProjectionGroup.open(log, projectors, ({ generation }, error) => {
         if (generation.state === 'live') return this.stopProjection(error, generation.number);
         this.stoppedBeside.add(nameOf(generation));
         this.parts.report?.(error);
       });
-    return { main: await open(near), ...(far.length === 0 ? {} : { apart: await open(far) }) };
-  }
-
-  private async isNear(
-    { checkpoint, projection }: GenerationProjector,
-    furthest: Position,
-  ): Promise<boolean> {
-    if (checkpoint >= furthest) return true;
-    const wanted = { after: checkpoint, prefixes: projection.streams, batchSize: BATCH };
-    for await (const { position } of this.log.readAll(wanted)) return position >= furthest;
-    return true;
+    return {
+      main: await Promise.all((near.length === 0 ? [[]] : near).map(open)),
+      ...(apart.length === 0 ? {} : { apart: await open(apart) }),
+    };
   }
 
   private reportParked(): void {
@@ -353,7 +362,7 @@ export class Runner {
   private async note(): Promise<void> {
     const { clock, source = DOMAIN_LOG } = this.parts;
     const trouble = this.failure === undefined ? undefined : reasonOf(this.failure);
-    const { behindSince } = this;
+    const [behindSince] = [...this.behind.values()].sort();
     const note: ProjectorNote = {
       stopped: this.stopped.names,
       ...(this.paused.size === 0 ? {} : { paused: [...this.paused] }),

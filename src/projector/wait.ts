@@ -39,8 +39,9 @@ export class PositionWait {
   /** Shortens the pause before the next poll, or ends it. */
   private hurry: () => void = () => undefined;
   private wake: () => void = () => undefined;
-  /** Where read models were when they have moved last, and whether that was since the last look. */
-  private last: Moved | undefined;
+  /** Up to where generations can be read, as they have announced it, by collection. */
+  private readonly reached = new Map<string, { readonly generation: Generation; readonly to: Position }>();
+  /** Whether they have announced anything since the last look. */
   private hasMoved = false;
 
   constructor(
@@ -65,11 +66,17 @@ export class PositionWait {
   }
 
   /** Read models have moved: who waits for their position looks at once. Without being told, it is polled. */
-  moved(moved: Moved): void {
-    this.last = moved;
-    if (!Array.from(this.waiters).some(({ position }) => position <= moved.to)) return;
+  moved({ to, generations }: Moved): void {
+    for (const generation of generations) this.reached.set(generation.collection, { generation, to });
+    if (!Array.from(this.waiters).some(({ position }) => position <= this.announcedTo)) return;
     this.hasMoved = true;
     this.wake();
+  }
+
+  /** Up to where all read models can be read, as they have announced it. */
+  private get announcedTo(): Position {
+    const { names } = this.position;
+    return names.map((name) => this.reached.get(name)?.to ?? START).reduce((a, b) => (a < b ? a : b), END);
   }
 
   private async poll(): Promise<void> {
@@ -89,8 +96,8 @@ export class PositionWait {
 
   /** Somebody announces where read models move to, and has not announced what is waited for: a look would be in vain. */
   private isToBeAnnounced(): boolean {
-    const { last, waiters } = this;
-    return last !== undefined && [...waiters].every(({ position }) => position > last.to);
+    const { announcedTo: to, waiters } = this;
+    return to !== START && [...waiters].every(({ position }) => position > to);
   }
 
   /** What has happened since the last look. */
@@ -144,15 +151,15 @@ export class PositionWait {
    * each of them. Undefined: that is before `least`, or some are not among them.
    */
   private async announced(least: Position): Promise<Position | undefined> {
-    const { last, store } = this;
-    const { names } = this.position;
-    if (last === undefined || last.to < least) return undefined;
-    const moved = last.generations.filter(({ collection }) => names.includes(collection));
-    const [all, areShown] = await Promise.all([store.generations(...names), this.show(moved, last.to)]);
+    const { announcedTo: to, position, reached, store } = this;
+    if (to === START || to < least) return undefined;
+    const { names } = position;
+    const moved = names.flatMap((name) => reached.get(name)?.generation ?? []);
+    const [all, areShown] = await Promise.all([store.generations(...names), this.show(moved, to)]);
     const live = all.filter(({ state }) => state === 'live');
     const own = new Set(moved.map(nameOf));
     const areAll = live.length === names.length && live.every((one) => own.has(nameOf(one)));
-    return areShown && areAll ? last.to : undefined;
+    return areShown && areAll ? to : undefined;
   }
 
   /** False if one of them was dropped. */

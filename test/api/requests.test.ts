@@ -4,11 +4,12 @@ import { FollowedDirectory } from '../../src/network/follower';
 import { type EventLog } from '../../src/kernel/event-log';
 import { appendFacts } from '../../src/network/decider';
 import { tokenHash } from '../../src/network/organisations';
+import { pauseReadModels, resumeReadModels } from '../../src/operations/projections';
 import { issueToken } from '../../src/operations/tokens';
 import { SYSTEM_CLOCK } from '../../src/runtime/clock';
 import { smallNetwork, tokenNamed } from '../support/small-network';
 import { eventsOf } from '../support/temporary-log';
-import { connectedBy, FEEDS, NETWORK, TOKENS } from './network';
+import { connectedBy, FEEDS, NETWORK, OTHER_TOKENS, TOKENS } from './network';
 import { clientOf, JSON_UTF8, outcome, product, XML_UTF8 } from './posted';
 
 describe('requests', () => {
@@ -88,6 +89,21 @@ describe('requests', () => {
         release();
         ended.abort();
         await other.close();
+      }
+    });
+
+    it('waits for read models that take loads only where answers are made of them (decisions X154)', async () => {
+      const { engines } = app;
+      await pauseReadModels(engines, ['products'], SYSTEM_CLOCK);
+      try {
+        await post(FEEDS.german, [product('paused')]);
+        const headers = { 'x-min-position': await engines.log.head() };
+        const asked = async (path: string, token: string) => outcome(await app.get(path, { token, headers }));
+        expect(await asked(OWN, token)).toBe('503 503');
+        expect(await asked('/1.0/vouchers', OTHER_TOKENS.vouchers)).toBe('200');
+      } finally {
+        await resumeReadModels(engines, ['products']);
+        await app.settled();
       }
     });
 

@@ -41,6 +41,49 @@ describe('the runner', () => {
     expect(await ids()).toEqual([a]);
   });
 
+  test('keeps read models that take no loads up to date while others cannot be written (decisions X154)', async () => {
+    const others: Projection = {
+      collection: { name: 'others', version: 1, fields: {} },
+      streams: ['voucher-'],
+      handles: ['VoucherWithdrawn'],
+      idOf: ({ stream }) => stream,
+      fold: (_, { position }) => ({ position }),
+      describe: (document) => ({ fields: {}, document }),
+    };
+    const both = [...PROJECTIONS, others];
+    const { promise: released, resolve: release } = newPromise();
+    const { promise: stuck, resolve: isStuck } = newPromise();
+    const isProducts = ({ collection }: Target): boolean => collection === 'products';
+    let isLate = false;
+    const store = new Proxy(world.store, {
+      get(target, name) {
+        const value: unknown = Reflect.get(target, name);
+        if (typeof value !== 'function') return value;
+        if (name !== 'write') return value.bind(target) as unknown;
+        return async (...args: readonly unknown[]): Promise<unknown> => {
+          if (isLate && isProducts(args[0] as Target)) {
+            isStuck();
+            await released;
+          }
+          return (await Reflect.apply(value, target, args)) as unknown;
+        };
+      },
+    });
+    await world.runner({}, both, { log: world.log, store }).start();
+    await world.settled(both);
+    isLate = true;
+    await world.emit(listed('a'));
+    await stuck;
+    await world.emit(listed('b'));
+    const withdrawn = { type: 'VoucherWithdrawn', data: {} } as const;
+    await world.append('voucher-1', toNewEvent(withdrawn, randomUUID()));
+    await world.settled([others]);
+    expect(await world.documents('products')).toEqual({});
+    release();
+    await world.settled(both);
+    expect(await ids()).toEqual([a, b].sort());
+  });
+
   test('writes together what happens while it rests (decisions X148)', async () => {
     const { promise: rested, resolve: endRest } = newPromise();
     const restMs = 12_345;

@@ -78,6 +78,22 @@ describe('Waiting for a position (decisions A7)', () => {
     expect(calls()).toBeGreaterThan(0);
   });
 
+  it('knows how far groups of read models have moved that announce it one by one', async () => {
+    await world.runner().start();
+    const positions = [await world.emit(listed('a')), await world.emit(listed('b'))] as const;
+    await world.settled();
+    const [first, ...others] = await world.store.generations(
+      ...PROJECTIONS.map(({ collection }) => collection.name),
+    );
+    const { wait, calls } = counted();
+    wait.moved({ to: positions[1], generations: others });
+    wait.moved({ to: positions[0], generations: [first!] });
+    expect(await wait.until(positions[0], LONG)).toBe(true);
+    const later = wait.until(positions[1], LONG);
+    wait.moved({ to: positions[1], generations: [first!] });
+    expect([await later, calls()]).toEqual([true, 0]);
+  });
+
   it('times out for each waiter by itself', async () => {
     await world.runner().start();
     await world.emit(listed('a'));

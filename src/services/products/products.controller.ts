@@ -384,6 +384,7 @@ class FeedsController {
 
 export const productService = defineService({
   system: 'PRODUCTS',
+  takesLoads: true,
   modules: ['products', 'productsUnlimited', 'productCategories', 'categoryMappings', 'productFeeds'],
   description: {
     title: 'Products',
