@@ -141,7 +141,7 @@ async function atRate(
 ): Promise<ReadonlyMap<string, number>> {
   const due = new Map<string, number>();
   const start = now();
-  const sent: Promise<void>[] = [];
+  const sent: Promise<unknown>[] = [];
   for (let number = 0; number < count; number += 1) {
     const at = start + (number * 1000) / rate;
     // Timers have whole milliseconds: none is sent early.

@@ -82,7 +82,7 @@ export class Runner {
   /** Names of generations beside live ones that have stopped: they are followed again after a restart. */
   private readonly stoppedBeside = new Set<string>();
   private paused: ReadonlySet<string> = new Set();
-  /** Read models that were far behind have caught up: they join the others. */
+  /** Some that were far behind have caught up: they join the others. */
   private isJoining = false;
   private failure: unknown;
   private building: RebuildProgress | undefined;
