@@ -1,7 +1,9 @@
-import { claims } from '../../projections/claims';
+import { claims, listClaims } from '../../projections/claims';
 import { claimDecider, type ClaimEvent } from '../../src/domain/claims/claim';
+import { positionOf } from '../../src/kernel/event';
 import { directoryOf, project } from '../projector/sample-events';
 import { golden } from '../support/golden';
+import { MemoryCollections, MemoryStore } from '../world/memory-store';
 
 const events = (...types: readonly string[]): ClaimEvent[] =>
   types.map((type) => golden<ClaimEvent>(type as ClaimEvent['type']).event);
@@ -136,5 +138,34 @@ describe('the read model of claims', () => {
     expect('claim-batch-17'.startsWith(prefix)).toBe(true);
     expect('claimkey-17'.startsWith(prefix)).toBe(false);
     expect(claims.handles.filter((type) => type.startsWith('ClaimBatch'))).toEqual([]);
+  });
+});
+
+describe('a list of claims by name', () => {
+  it('has each claim that does not change, though others are filed while it is read (decisions X53)', async () => {
+    const store = new MemoryStore(new MemoryCollections(), () => 0);
+    const generation = await store.create(claims.collection);
+    const { fields, document } = stored(...FILED)!;
+    const file = (claimId: number, programId: number) => {
+      const claim = { ...document.claim, programId };
+      const put = {
+        ...{ id: String(claimId), fields: { ...fields, claimId, programId: String(programId) } },
+        body: JSON.stringify({ ...document, claim }),
+      };
+      const target = { collection: claims.collection.name, generation: generation.number };
+      return store.write(target, [{ put, version: positionOf(claimId) }]);
+    };
+    await file(2, 31);
+    await file(3, 31);
+    await file(4, 32);
+    await store.finish(generation);
+    await store.swap(generation);
+    const by = { field: 'programId', nameOf: (id: number) => `Program ${id}` } as const;
+    const everything = { among: {}, lastChanged: {}, timeStampEvent: {} };
+    const list = await listClaims(store, everything, { by, descending: false, offset: 0, size: 10 });
+    await file(1, 31);
+    const found: number[] = [];
+    for await (const groups of list.groups) found.push(...groups.flat().map(({ claimId }) => claimId));
+    expect(found).toEqual(expect.arrayContaining([2, 3, 4]));
   });
 });

@@ -169,6 +169,34 @@ describe('a rebuild', () => {
     expect(all.at(-1)?.number).toBe(continued?.generation.number);
   });
 
+  test('begins again if it was interrupted when it had more than the live one (decisions X127)', async () => {
+    await world.stopRunners();
+    const version = await world.emit(repriced('a', 9));
+    const id = offerId(FEED_ID, 'a');
+    const write = pauseCall(world.store, 'write', 1, ({ collection }, [one]) => {
+      return collection === 'products' && one?.version === version;
+    });
+    const interrupted = rebuildAgain([products], { owner: 'one' });
+    await write.reached;
+    write.release(new Error('its process is killed'));
+    await expect(interrupted).rejects.toThrow('killed');
+    write.release();
+    // What it has written before its checkpoint.
+    const [building] = (await world.store.generations('products')).filter(
+      ({ state }) => state === 'building',
+    );
+    const put = {
+      id,
+      fields: { feedId: FEED_ID, groupId: id },
+      body: JSON.stringify({ ...Object(before[id]), price: 9 }),
+    };
+    const target = { collection: 'products', generation: building!.number };
+    await world.store.write(target, [{ version, put }]);
+    const [rebuilt] = await rebuildAgain([products], { owner: 'other', force: true });
+    expect(rebuilt?.comparison?.differing).toBe(0);
+    expect(rebuilt?.generation.number).not.toBe(building!.number);
+  });
+
   test('keeps what another one makes live after all, whose lease did not count any more', async () => {
     const swap = pauseCall(world.store, 'swap', 1, ({ collection }) => collection === 'products');
     const one = rebuildAgain([products], { owner: 'one' });

@@ -251,22 +251,4 @@ module.exports = [
     from: "phase === 'shown' ? data : { ...data, unseen: true }",
     to: 'data',
   },
-  {
-    name: 'a list by name that ends where its claims were counted, though more are filed meanwhile',
-    file: 'projections/claims.ts',
-    from: 'size: isToTheEnd ? left : Math.min(left, page.size)',
-    to: 'size: Math.min(left, page.size)',
-  },
-  {
-    name: 'a rebuild that was interrupted while it caught up is compared with a read model that is behind it',
-    file: 'src/projector/rebuild.ts',
-    from: '(note.ahead ?? note.until) <= reachable;',
-    to: 'note.until <= reachable;',
-  },
-  {
-    name: 'a repeated request that does not find what another attempt creates meanwhile',
-    file: 'src/services/subscriptions/commands.ts',
-    from: 'const own = request && (await this.createdUnder(subscriptionIdOf(organisationId, slot, last), request));',
-    to: 'const own = undefined;',
-  },
 ];

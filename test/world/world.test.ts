@@ -22,15 +22,15 @@ const FAILED = { plans: 'f8eb9222', seeds: [34, 88, 11_476] };
 
 /** Faults of the product that worlds have found with other plans: the seeds of then, and what finds each now. */
 const FOUND = [
-  ['1004 2064 10100 10879 10940', 'test/world/mutants.cjs', 'a list by name that ends where its claims were'],
+  ['1004 2064 10100 10879 10940', 'test/projections/claims.test.ts', 'has each claim that does not change'],
   ['10405', 'test/runtime/lease-holder.test.ts', 'a lease is over once the clock was set back so far that'],
   [
     '10466 11126',
     'test/domain/keys/reservation.test.ts',
     'is of the first time when a command is executed again',
   ],
-  ['10970', 'test/world/mutants.cjs', 'a repeated request that does not find what another attempt creates'],
-  ['10999 11552', 'test/world/mutants.cjs', 'a rebuild that was interrupted while it caught up is compared'],
+  ['10970', 'test/services/subscriptions/repeated-posts.test.ts', 'is answered with that one once it is'],
+  ['10999 11552', 'test/projector/rebuild.test.ts', 'begins again if it was interrupted when it had more'],
   ['11476', 'test/projector/rebuild.test.ts', 'gives up what another one has continued and completed'],
   [
     '11655',
