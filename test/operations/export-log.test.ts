@@ -1,95 +1,18 @@
 import { createHash } from 'node:crypto';
 import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { gunzipSync } from 'node:zlib';
 import { parse } from 'csv-parse/sync';
 import fc from 'fast-check';
-import { numberOf, NO_STREAM, type RecordedEvent, START } from '../../src/kernel/event';
-import { type EventLog } from '../../src/kernel/event-log';
+import { numberOf, NO_STREAM, START } from '../../src/kernel/event';
 import { CommandError, UsageError } from '../../src/operations/command-error';
-import {
-  exportLog,
-  type ExportOptions,
-  importLog,
-  type ExportManifest,
-} from '../../src/operations/export-log';
-import { fromLine, type LogRange, rangeOf, readRange, toLine } from '../../src/operations/log-events';
+import { exportLog, type ExportOptions } from '../../src/operations/export-log';
+import { fromLine, rangeOf, toLine } from '../../src/operations/log-events';
 import { Engine } from '../../src/operations/sql/duckdb';
-import { start } from '../../src/app/start';
-import { openEngines, openLogAt } from '../../src/engines/open';
-import { UnfinishedImport } from '../../src/engines/data-folder';
-import { AUTOMATION_LEASE, MATCHER_LEASE } from '../../src/runtime/lease-holder';
-import { run, type Run } from '../cli/run';
+import { openEngines } from '../../src/engines/open';
+import { run } from '../cli/run';
 import { fill, newEvent, newEvents } from '../contracts/event-log/events';
-import { golden } from '../support/golden';
-import { removeFolder, temporaryFolder } from '../support/server';
-import { eventsOf, overrideLog, withLog } from '../support/temporary-log';
-
-let folder: string;
-beforeEach(async () => {
-  folder = await temporaryFolder();
-});
-afterEach(() => removeFolder(folder));
-
-/** The data folder of what is imported into. */
-let dataDir: string;
-const importInto = (from: string, to: EventLog): ReturnType<typeof importLog> =>
-  importLog(from, to, { dataDir });
-
-const ALL = { types: [], streams: [], after: START };
-const NDJSON = { format: 'ndjson', gzip: false, range: ALL } satisfies ExportOptions;
-
-async function someEvents(log: EventLog): Promise<void> {
-  await fill(log, 'feed-1', 700);
-  await log.append('site-1', NO_STREAM, newEvents(1));
-  const { stream, event } = golden('ProductRepriced');
-  const data = (at: string) => JSON.stringify({ ...event.data, at });
-  const meta = '{"a": 1.0,\n ",\\"data\\":": {"data":{}}}';
-  await log.append(stream, NO_STREAM, [
-    {
-      id: 'b1f0c6a0-0000-4000-8000-000000000001',
-      type: event.type,
-      data: data('2026-01-31T23:59:59.999Z'),
-      meta,
-    },
-    {
-      id: 'b1f0c6a0-0000-4000-8000-000000000002',
-      type: event.type,
-      data: data('2026-02-01T00:00:00.000Z'),
-      meta: '{}',
-    },
-  ]);
-}
-
-async function textOf(of: string, { files, gzip }: ExportManifest): Promise<string> {
-  const parts = await Promise.all(files.map(({ name }) => readFile(join(of, name))));
-  return parts.map((part) => (gzip ? gunzipSync(part) : part).toString()).join('');
-}
-
-async function positionsIn(log: EventLog, range: LogRange): Promise<readonly string[]> {
-  const positions: string[] = [];
-  for await (const { events } of readRange(log, range))
-    positions.push(...events.map(({ position }) => position));
-  return positions;
-}
-
-/** The log, whose reads fail after so many batches. */
-function endingAfter(log: EventLog, most: number): EventLog {
-  return overrideLog(log, {
-    async *readAll(options) {
-      let read = 0;
-      for await (const batch of log.readAll({ ...options, batchSize: 120 })) {
-        if ((read += 1) > most) throw new Error('killed');
-        yield batch;
-      }
-    },
-  });
-}
-
-/** With line ends in the JSON as they are exported. */
-function inLines(events: readonly RecordedEvent[]): readonly RecordedEvent[] {
-  return events.map((event) => ({ ...event, meta: event.meta.replace('\n', ' ') }));
-}
+import { eventsOf, withLog } from '../support/temporary-log';
+import { folder, ALL, NDJSON, someEvents, textOf, positionsIn, endingAfter, inLines } from './exported-log';
 
 test('an event is the same after it was written and read, whatever its texts (decisions X105)', () => {
   const json = fc.json().filter((text) => text.startsWith('{'));
@@ -283,147 +206,6 @@ describe('an export of the log (decisions X105)', () => {
         'expected the manifest of `affilog log export`',
       );
     }));
-});
-
-describe('an import of an export (decisions X105)', () => {
-  beforeEach(async () => {
-    dataDir = await temporaryFolder();
-  });
-  afterEach(() => removeFolder(dataDir));
-
-  it('that is unfinished keeps everything else from opening the engines', () =>
-    withLog((log) =>
-      withLog(async (to) => {
-        const from = join(folder, 'export');
-        const open = (importing: boolean): Promise<void> =>
-          openEngines({
-            ...{ dataDir, eventLog: 'sqlite:', readStore: 'sqlite:', threads: false, importing },
-          }).then((engines) => engines.close());
-        await someEvents(log);
-        await exportLog(log, from, NDJSON);
-        const marked: string[] = [];
-        let appends = 0;
-        const killed = overrideLog(to, {
-          append: async (...args: Parameters<EventLog['append']>) => {
-            if (appends === 0) marked.push(...(await readdir(dataDir)));
-            if ((appends += 1) === 2) throw new Error('killed');
-            return await to.append(...args);
-          },
-        });
-        await expect(importInto(from, killed)).rejects.toThrow('killed');
-        expect(marked).toEqual(['importing']);
-        const refusal = new UnfinishedImport(
-          `an import into ${dataDir} has not finished: run \`affilog log import ${from}\` again, or empty DATA_DIR`,
-        );
-        await expect(open(false)).rejects.toThrow(refusal);
-        await expect(openLogAt('sqlite:', dataDir, '--from')).rejects.toThrow(refusal);
-        for (const args of [['serve'], ['log', 'check'], ['network', 'export']])
-          expect(await run(args, { DATA_DIR: dataDir, PORT: '0' }, { start })).toMatchObject({
-            code: 1,
-            err: expect.stringContaining(refusal.message) as string,
-          });
-        await open(true);
-        expect(await importInto(from, to)).toMatchObject({ events: 703 });
-        await open(false);
-      }),
-    ));
-
-  it.each([AUTOMATION_LEASE, MATCHER_LEASE])(
-    'is refused while a server has the lease $name',
-    ({ name, ms }) =>
-      withLog(async (log) => {
-        await someEvents(log);
-        const from = join(folder, 'export');
-        await exportLog(log, from, NDJSON);
-        const settings = { eventLog: 'sqlite:', readStore: 'sqlite:', threads: false };
-        const engines = await openEngines({ ...settings, dataDir });
-        const lease = await engines.leases.lease(name, 'server', Date.now(), ms);
-        const imported = (): Promise<Run> => run(['log', 'import', from], { DATA_DIR: dataDir });
-        expect(await imported()).toMatchObject({
-          code: 1,
-          err: expect.stringContaining(
-            `a server works on this log (it has the lease ${name}): stop all`,
-          ) as string,
-        });
-        expect(await eventsOf(engines.log)).toEqual([]);
-        await engines.leases.release(lease!);
-        expect(await imported()).toMatchObject({ code: 0 });
-        expect(await eventsOf(engines.log)).toHaveLength(703);
-        await engines.close();
-        const fresh = join(dataDir, 'fresh');
-        expect(await run(['log', 'import', from], { DATA_DIR: fresh })).toMatchObject({ code: 0 });
-        expect(await readdir(fresh)).not.toContain('importing');
-      }),
-  );
-
-  it('that is refused marks nothing: a data folder that is in use stays usable', () =>
-    withLog((log) =>
-      withLog(async (to) => {
-        const from = join(folder, 'export');
-        await someEvents(log);
-        await exportLog(log, from, NDJSON);
-        await fill(to, 'feed-1', 1);
-        await expect(importInto(from, to)).rejects.toThrow(
-          'expected an empty target or an incomplete copy of the source: choose another DATA_DIR, or other servers',
-        );
-        expect(await readdir(dataDir)).toEqual([]);
-      }),
-    ));
-
-  it.each([false, true])('makes the same log, also after interruptions; gzip %s', (gzip) =>
-    withLog((log) =>
-      withLog(async (to) => {
-        await someEvents(log);
-        await exportLog(log, folder, { ...NDJSON, gzip, eventsPerFile: 100 });
-        let appends = 0;
-        const killed = overrideLog(to, {
-          append: async (...args: Parameters<EventLog['append']>) => {
-            if ((appends += 1) % 2 === 0) throw new Error('killed');
-            return await to.append(...args);
-          },
-        });
-        while ((await eventsOf(to)).length < 701)
-          await expect(importInto(folder, killed)).rejects.toThrow('killed');
-        expect(await importInto(folder, to)).toMatchObject({ events: 703, before: 701 });
-        expect(await eventsOf(to)).toEqual(inLines(await eventsOf(log)));
-        expect(await importInto(folder, to)).toMatchObject({ events: 703, before: 703 });
-      }),
-    ),
-  );
-
-  it('refuses a log with other events, and appends nothing', () =>
-    withLog((log) =>
-      withLog(async (to) => {
-        await someEvents(log);
-        await exportLog(log, folder, NDJSON);
-        await fill(to, 'feed-1', 1);
-        const events = await eventsOf(to);
-        await expect(importInto(folder, to)).rejects.toThrow('expected an empty target');
-        expect(await eventsOf(to)).toEqual(events);
-      }),
-    ));
-
-  it('verifies all files before anything is appended, and takes complete exports only', () =>
-    withLog((log) =>
-      withLog(async (to) => {
-        await someEvents(log);
-        const into = (name: string): string => join(folder, name);
-        await exportLog(log, into('damaged'), NDJSON);
-        const file = join(into('damaged'), 'events-000001.ndjson');
-        await writeFile(file, (await readFile(file, 'utf8')).replace('"n":7', '"n":8'));
-        await expect(importInto(into('damaged'), to)).rejects.toThrow(
-          'its SHA-256 is not that of the manifest',
-        );
-        await exportLog(log, into('some'), { ...NDJSON, range: rangeOf({ stream: ['feed-'] }) });
-        await expect(importInto(into('some'), to)).rejects.toThrow(
-          'expected an export of the whole log in NDJSON',
-        );
-        await exportLog(log, into('csv'), { ...NDJSON, format: 'csv' });
-        await expect(importInto(into('csv'), to)).rejects.toThrow(CommandError);
-        await expect(importInto(into('none'), to)).rejects.toThrow('is missing: expected an export');
-        expect(await eventsOf(to)).toEqual([]);
-      }),
-    ));
 });
 
 describe('Parquet (decisions X105)', () => {
