@@ -45,10 +45,13 @@ export interface Form extends Pick<PageAction, 'explains' | 'fields' | 'isGrave'
   readonly known: NamedValues;
 }
 
+/** What a row of a table has: of several forms, one below the other. */
+export type RowCell = Cell | Form | readonly Form[];
+
 export interface TableBody {
   readonly is: 'table';
   readonly columns: readonly string[];
-  readonly rows: readonly (readonly (Cell | Form)[])[];
+  readonly rows: readonly (readonly RowCell[])[];
   /** Shown if there are no rows. */
   readonly none: string;
 }
@@ -118,7 +121,7 @@ export const problem = (text: string): Body => ({ is: 'problem', text });
 export const json = (value: unknown): Body => ({ is: 'text', text: JSON.stringify(value, undefined, 2) });
 
 /** A column by its title: what it shows of a row, on a page that was asked for with some keys. */
-export type Columns<Row> = Readonly<Record<string, (row: Row, asked: Asked) => Cell | Form>>;
+export type Columns<Row> = Readonly<Record<string, (row: Row, asked: Asked) => RowCell>>;
 
 /** Columns with fields of a row, titled by their names. */
 export function own<Name extends string>(

@@ -154,11 +154,12 @@ function tablePiece({ columns, rows, none }: ui.TableBody, frame: Frame): Html {
   return gridPiece(columns, cells, (at) => rows.some((row) => typeof row[at] === 'number'));
 }
 
-function cellPiece(cell: ui.Cell | ui.Form, frame: Frame): Piece {
+function cellPiece(cell: ui.RowCell, frame: Frame): Piece {
   if (cell === undefined || cell === null || cell === '') return '–';
   if (typeof cell === 'boolean') return cell ? 'yes' : 'no';
   if (typeof cell === 'number') return cell.toLocaleString('en', Number.isInteger(cell) ? {} : DECIMALS);
   if (typeof cell === 'string') return textPiece(cell);
+  if ('length' in cell) return cell.map((form) => formPiece(form, frame));
   if ('is' in cell) return formPiece(cell, frame);
   const { text, to, tone, share } = cell;
   const shown =

@@ -66,7 +66,7 @@ test('explain says the same (decisions N8, N17)', async () => {
 
 test('receivers names those that are disabled: they do not rest (decisions N7, N8)', async () => {
   const [line, ...others] = await linesOf('receivers', '--subscription', nord.id);
-  expect(line).toMatch(/\tdisabled$/);
+  expect(line).toMatch(/\tdisabled, 1 message held$/);
   expect(line).not.toContain('resting');
   expect(others).toEqual([]);
 });

@@ -138,17 +138,15 @@ function receiverState({
 
 const RECEIVER_COLUMNS: ui.Columns<ListedReceiver> = {
   Receiver: ({ receiverId }) => ui.linked(shortened(receiverId, 8), 'messages', { receiverId }),
-  Host: ({ receiverUrl }) => receiverUrl,
   State: receiverState,
   Messages: ({ delivered, dead, failed, held }) => ({
     text: `${delivered} delivered${dead > 0 ? `, ${dead} dead` : ''}${held === undefined ? '' : `, ${held} held`}, ${failed} failures`,
     ...(dead > 0 ? { tone: 'bad' as const } : {}),
   }),
-  Enable: ({ subscriptionId, receiverId }) =>
-    ui.form(RECEIVER_ACTIONS, 'enable', { subscriptionId, receiverId }),
-  Test: ({ subscriptionId, receiverId }) => ui.form(RECEIVER_ACTIONS, 'test', { subscriptionId, receiverId }),
-  Again: ({ subscriptionId, receiverId, dead }) =>
-    dead === 0 ? undefined : ui.form(RECEIVER_ACTIONS, 'redeliver', { subscriptionId, receiverId }),
+  Actions: ({ subscriptionId, receiverId, dead }) =>
+    (['enable', 'test', ...(dead === 0 ? [] : (['redeliver'] as const))] as const).map((name) =>
+      ui.form(RECEIVER_ACTIONS, name, { subscriptionId, receiverId }),
+    ),
 };
 
 export const receivers = listPage({
@@ -161,6 +159,7 @@ export const receivers = listPage({
   columns: {
     Owner: ({ organisationId: id }) => ui.linked(id, 'subscriptions', { organisationId: id }),
     Subscription: ({ subscriptionId: id }) => ui.thing('subscription', id, shortened(id, 8)),
+    Host: ({ receiverUrl }) => receiverUrl,
     ...RECEIVER_COLUMNS,
     'Last success': ({ lastSuccess }) => lastSuccess?.time,
   },
