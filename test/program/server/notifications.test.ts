@@ -221,6 +221,8 @@ test('events that cannot be used stop neither a running server nor one that is k
   const ids = stdout
     .trim()
     .split('\n')
+    // What it is, and what to do, are below each.
+    .filter((line) => !line.startsWith(' '))
     .map((line) => line.split(': ')[0]);
   for (const round of [0, 1])
     expect(ids).toEqual(
