@@ -93,21 +93,24 @@ class AppModule {
   static of(parts: AppParts, http: HttpParts): DynamicModule {
     const { config, eventLog, store, follower, loader, downloads, counter, readiness, metrics } = parts;
     const { clock } = parts;
-    const all = new PositionWait(clock, store, PROJECTIONS);
-    const others = new PositionWait(
-      clock,
-      store,
-      PROJECTIONS.filter(({ takesLoads }) => takesLoads === undefined),
-    );
+    const waitFor = (takesLoads: boolean): PositionWait =>
+      new PositionWait(
+        clock,
+        store,
+        PROJECTIONS.filter((one) => (one.takesLoads === true) === takesLoads),
+      );
+    const [loads, others] = [waitFor(true), waitFor(false)];
+    const waits = { loads: [loads], others: [others], all: [loads, others] };
     parts.whenMoved?.((moved) => {
-      for (const wait of [all, others]) wait.moved(moved);
+      for (const wait of waits.all) wait.moved(moved);
     });
-    // Answers are made of all of them.
-    const reach: Reach = async (position, milliseconds, takesLoads) => {
-      const wait = takesLoads === true ? all : others;
-      const isFollowed = follower.reachedWithin(position, milliseconds);
-      const areSourcesFollowed = parts.sources.reachedWithin(position, milliseconds);
-      return (await wait.until(position, milliseconds)) && (await isFollowed) && (await areSourcesFollowed);
+    const reach: Reach = async (position, milliseconds, readModels) => {
+      const reached = await Promise.all([
+        ...waits[readModels].map((wait) => wait.until(position, milliseconds)),
+        follower.reachedWithin(position, milliseconds),
+        parts.sources.reachedWithin(position, milliseconds),
+      ]);
+      return reached.every(Boolean);
     };
     const readModels = new WaitForReadModels(clock, reach, parts.visibleWithin);
     const states = new FeedStates(clock, store, follower);

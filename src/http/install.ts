@@ -322,11 +322,11 @@ class AdmissionGuard implements CanActivate {
   }
 
   /** Delays a request with `X-Min-Position` until queries see that position. */
-  private async waitFor(sent: string, { keyFaults, takesLoads }: Service): Promise<boolean> {
+  private async waitFor(sent: string, { keyFaults, readModels }: Service): Promise<boolean> {
     const position = parsePosition(sent);
     if (position === undefined)
       throw keyFaults.unusable(`X-Min-Position: ${sent}: expected the value of an X-Log-Position`);
-    if (await this.readModels.until(position, MAX_WAIT, takesLoads)) return true;
+    if (await this.readModels.until(position, MAX_WAIT, readModels)) return true;
     throw httpFaults.notYet(`${position} cannot be read yet`, { retryAfter: 1 });
   }
 }

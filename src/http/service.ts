@@ -8,11 +8,14 @@ import { type RequestJournal } from './idempotency';
 import { type BodyBudgets } from './posted-body';
 import { API_VERSION, httpFaults, openApiFaults } from '../wire/api/errors';
 
+/** Read models that take loads, those that take none (`Projection`), or both. */
+export type ReadModelGroup = 'loads' | 'others' | 'all';
+
 /** A service as the shared HTTP code knows it: data only. */
 export interface Service {
   readonly system: System;
-  /** Its answers are made of read models that take loads (`Projection`), too. */
-  readonly takesLoads?: true;
+  /** The read models that its answers are made of. */
+  readonly readModels: ReadModelGroup;
   /** Path segments after `/1.0/`; two, such as `claims/subscriptions`, are its part of another service. */
   readonly modules: readonly string[];
   /** Further segments between the version and a module, for clients of older paths: `uts` for `/1.0/uts/claims`. */
@@ -45,7 +48,7 @@ export interface Service {
 export interface ServiceDefinition extends Partial<
   Pick<
     Service,
-    'legacyPrefixes' | 'namespace' | 'bareErrors' | 'followsAccept' | 'description' | 'faultOf' | 'takesLoads'
+    'legacyPrefixes' | 'namespace' | 'bareErrors' | 'followsAccept' | 'description' | 'faultOf' | 'readModels'
   >
 > {
   readonly system: System;
@@ -73,6 +76,7 @@ export function defineService({ faults, ...given }: ServiceDefinition): Service 
     namespace: `/${API_VERSION}/${given.modules[0]}`,
     bareErrors: [],
     followsAccept: false,
+    readModels: 'others',
     ...given,
     keyFaults: {
       missing: unusable,

@@ -3,19 +3,22 @@ import { type Position } from '../kernel/event';
 import { EngineUnavailable, EventLog } from '../kernel/event-log';
 import { type Clock } from '../runtime/clock';
 import { withEngineTimeout } from '../runtime/unavailable';
+import { type ReadModelGroup } from './service';
 
 /** Writes up to this size wait until queries see them, for at most this long (`docs/decisions.md#x8`). */
 const SMALL = { changes: 1000, milliseconds: 2000 } as const;
 /** How much longer than the wait itself the read store may take to report its checkpoints (ms). */
 const GRACE_MS = 500;
 
-export type Reach = (position: Position, milliseconds: number, takesLoads?: true) => Promise<boolean>;
+/** Resolves with true once these read models have reached a position, with false when that takes too long. */
+export type Reach = (
+  position: Position,
+  milliseconds: number,
+  readModels: ReadModelGroup,
+) => Promise<boolean>;
 
 export class WaitForReadModels {
-  /**
-   * `reach` resolves with true once the read models have reached a position, with false when that takes too long; of
-   * read models that take loads, only if `takesLoads`. Small writes wait for at most `longest` (ms).
-   */
+  /** Small writes wait for at most `longest` (ms). */
   constructor(
     private readonly clock: Clock,
     private readonly reach: Reach,
@@ -23,17 +26,21 @@ export class WaitForReadModels {
   ) {}
 
   /** False when the read models have not reached the position in time. Raises `EngineUnavailable`. */
-  async until(position: Position, milliseconds: number, takesLoads?: true): Promise<boolean> {
-    return await this.reachIn(position, milliseconds, GRACE_MS, takesLoads);
+  async until(
+    position: Position,
+    milliseconds: number,
+    readModels: ReadModelGroup = 'others',
+  ): Promise<boolean> {
+    return await this.reachIn(position, milliseconds, GRACE_MS, readModels);
   }
 
   /** After a small write (`docs/decisions.md#a7`, `#x8`): it is durable, whether or not the read store is available. */
   async afterWrite(
     { position, changes }: { position: Position; changes: number },
-    takesLoads?: true,
+    readModels: ReadModelGroup = 'others',
   ): Promise<void> {
     if (changes === 0 || changes > SMALL.changes) return;
-    await this.reachIn(position, this.longest, 0, takesLoads).catch((error: unknown) => {
+    await this.reachIn(position, this.longest, 0, readModels).catch((error: unknown) => {
       if (!(error instanceof EngineUnavailable)) throw error;
     });
   }
@@ -42,12 +49,12 @@ export class WaitForReadModels {
     position: Position,
     milliseconds: number,
     grace: number,
-    takesLoads?: true,
+    readModels: ReadModelGroup,
   ): Promise<boolean> {
     return withEngineTimeout(
       this.clock,
       'the read store',
-      this.reach(position, milliseconds, takesLoads),
+      this.reach(position, milliseconds, readModels),
       milliseconds + grace,
     );
   }

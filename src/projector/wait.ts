@@ -68,7 +68,8 @@ export class PositionWait {
   /** Read models have moved: who waits for their position looks at once. Without being told, it is polled. */
   moved({ to, generations }: Moved): void {
     for (const generation of generations) this.reached.set(generation.collection, { generation, to });
-    if (!Array.from(this.waiters).some(({ position }) => position <= this.announcedTo)) return;
+    const { announcedTo } = this;
+    if (!Array.from(this.waiters).some(({ position }) => position <= announcedTo)) return;
     this.hasMoved = true;
     this.wake();
   }

@@ -1,7 +1,9 @@
 import { TestApp } from '../support/app';
 import { lastUses } from '../../src/network/token-uses';
 import { FollowedDirectory } from '../../src/network/follower';
+import { START } from '../../src/kernel/event';
 import { type EventLog } from '../../src/kernel/event-log';
+import { type ReadStore } from '../../src/kernel/read-store';
 import { appendFacts } from '../../src/network/decider';
 import { tokenHash } from '../../src/network/organisations';
 import { pauseReadModels, resumeReadModels } from '../../src/operations/projections';
@@ -92,18 +94,48 @@ describe('requests', () => {
       }
     });
 
-    it('waits for read models that take loads only where answers are made of them (decisions X154)', async () => {
-      const { engines } = app;
-      await pauseReadModels(engines, ['products'], SYSTEM_CLOCK);
+    const products = { path: OWN, token };
+    const vouchers = { path: '/1.0/vouchers', token: OTHER_TOKENS.vouchers };
+    const operators = { path: '/ops/1.0/claims', token: OTHER_TOKENS.operator };
+
+    it.each([
+      { isBehind: 'products', waiting: [products, operators], answered: [vouchers] },
+      { isBehind: 'vouchers', waiting: [vouchers, operators], answered: [products] },
+    ])(
+      'waits for the read models that answers are made of, and not for others such as $isBehind (decisions X154)',
+      async ({ isBehind, waiting, answered }) => {
+        const { engines } = app;
+        await pauseReadModels(engines, [isBehind], SYSTEM_CLOCK);
+        try {
+          await post(FEEDS.german, [product('paused')]);
+          const headers = { 'x-min-position': await engines.log.head() };
+          for (const { path, ...caller } of waiting)
+            expect(outcome(await app.get(path, { ...caller, headers }))).toBe('503 503');
+          for (const { path, ...caller } of answered)
+            expect(outcome(await app.get(path, { ...caller, headers }))).toBe('200');
+        } finally {
+          await resumeReadModels(engines, [isBehind]);
+          await app.settled();
+        }
+      },
+    );
+
+    it('posts of products wait for the read models that take loads only (decisions X154)', async () => {
+      const { store } = app.engines;
+      const behind: ReadStore = Object.create(store);
+      behind.checkpoint = async (target) =>
+        target.collection === 'vouchers' ? START : await store.checkpoint(target);
+      // The test would end before this wait does.
+      const other = await app.again({ store: behind, visibleWithin: 600_000 });
       try {
-        await post(FEEDS.german, [product('paused')]);
-        const headers = { 'x-min-position': await engines.log.head() };
-        const asked = async (path: string, token: string) => outcome(await app.get(path, { token, headers }));
-        expect(await asked(OWN, token)).toBe('503 503');
-        expect(await asked('/1.0/vouchers', OTHER_TOKENS.vouchers)).toBe('200');
+        const payload = { products: [product('beside')] };
+        const answer = await other.inject({ method: 'POST', url: `${OWN}?token=${token}`, payload });
+        expect([
+          outcome(answer),
+          (await search(`;fid=${FEEDS.german};spId=beside`, 'preisblick')).ids,
+        ]).toEqual(['200', ['beside']]);
       } finally {
-        await resumeReadModels(engines, ['products']);
-        await app.settled();
+        await other.close();
       }
     });
 

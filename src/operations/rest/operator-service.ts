@@ -31,7 +31,7 @@ function faultOf(error: unknown): Fault | undefined {
 /** The service for operators of the network. */
 export const operatorService = defineService({
   system: 'OPS',
-  takesLoads: true,
+  readModels: 'all',
   modules: ['ops'],
   namespace: '/ops/1.0',
   description: {

@@ -65,7 +65,7 @@ export class ProductCommands {
     });
     LOADS.add(1, { result: dryRun ? 'dry_run' : 'stored' });
     if (!dryRun) countProducts(loaded);
-    await this.readModels.afterWrite(loaded, true);
+    await this.readModels.afterWrite(loaded, 'loads');
     return loaded;
   }
 
@@ -81,7 +81,7 @@ export class ProductCommands {
       throw fault.parametersMissing('spId is missing: name products to delete, or all by deleteAll=true');
     const deleted = await this.loader.remove(feedId, which, dryRun);
     if (!dryRun) countProducts(deleted);
-    await this.readModels.afterWrite(deleted, true);
+    await this.readModels.afterWrite(deleted, 'loads');
     return deleted;
   }
 }

@@ -384,7 +384,7 @@ class FeedsController {
 
 export const productService = defineService({
   system: 'PRODUCTS',
-  takesLoads: true,
+  readModels: 'loads',
   modules: ['products', 'productsUnlimited', 'productCategories', 'categoryMappings', 'productFeeds'],
   description: {
     title: 'Products',
