@@ -1,50 +1,20 @@
-import { PROJECTIONS } from '../../projections';
-import { products as productsProjection } from '../../projections/products';
-import { offerId } from '../../src/domain/products/offer';
-import { targetOf } from '../../src/kernel/read-store';
-import { Directory } from '../../src/network/directory';
-import { pauseReadModels, readModelStates, resumeReadModels } from '../../src/operations/projections';
+import { pauseReadModels, resumeReadModels } from '../../src/operations/projections';
 import {
   lastVerification,
   rebuildProjections,
   swapProjections,
   verifyProjections,
 } from '../../src/operations/rebuild';
-import { type Projection } from '../../src/projector/projection';
 import { SYSTEM_CLOCK } from '../../src/runtime/clock';
-import { FEED_ID, listed, repriced } from '../projector/sample-events';
-import { World } from '../projector/world';
+import { repriced } from '../projector/sample-events';
 import { pauseCall } from '../support/pause-call';
+import { a, all, plantPrice, priceOf, stateOf, world } from './projected-products';
 
-let world: World;
-const all: readonly Projection[] = PROJECTIONS;
-const a = offerId(FEED_ID, 'a');
-
-beforeEach(async () => {
-  world = await World.open();
-  await world.runner({}, all).start();
-  await world.emit(listed('a', 1), listed('b', 2), listed('c', 3));
-  await world.settled(all);
-});
-afterEach(() => world.end());
-
-const stateOf = async (name: string) => (await readModelStates(world, SYSTEM_CLOCK, [name]))[0]!;
-const priceOf = async (id: string) =>
-  ((await world.documents('products'))[id] as { readonly price?: number } | undefined)?.price;
 const pause = () => pauseReadModels(world, ['products'], SYSTEM_CLOCK, 'user alice');
-
-/** Writes another price to a document of the live generation, as a bug does. */
-async function plant(id: string): Promise<void> {
-  const live = (await world.store.generations('products')).find(({ state }) => state === 'live')!;
-  const [found] = await world.store.get(targetOf(live), [id]);
-  const { fields } = productsProjection.describe(JSON.parse(found!.body) as never, id, new Directory());
-  const put = { id, fields, body: found!.body.replace('"price":', '"price":9') };
-  await world.store.write(targetOf(live), [{ version: found!.version, put }]);
-}
 
 describe('what a comparison has found can be read afterwards (decisions X150)', () => {
   test('also of a rebuild that leaves its generation ready', async () => {
-    await plant(a);
+    await plantPrice(a);
     const { generation: live } = await stateOf('products');
     const [rebuilt] = await rebuildProjections(world, 'products', { then: 'keep', force: true });
     expect(await lastVerification(world, 'products')).toMatchObject({
@@ -54,7 +24,7 @@ describe('what a comparison has found can be read afterwards (decisions X150)', 
   });
 
   test('also of a rebuild that was refused, which names the command', async () => {
-    await plant(a);
+    await plantPrice(a);
     await expect(rebuildProjections(world, 'products')).rejects.toThrow(
       '`affilog projections verification products` shows both',
     );

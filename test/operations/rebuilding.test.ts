@@ -1,4 +1,3 @@
-import { PROJECTIONS } from '../../projections';
 import { products as productsProjection } from '../../projections/products';
 import { offerId } from '../../src/domain/products/offer';
 import { type Position } from '../../src/kernel/event';
@@ -15,7 +14,6 @@ import {
   swapProjections,
   verifyProjections,
 } from '../../src/operations/rebuild';
-import { Directory } from '../../src/network/directory';
 import { catchUp, fillGenerations } from '../../src/projector/fill';
 import { GenerationProjector } from '../../src/projector/generation-projector';
 import { Sweeper } from '../../src/projector/generations';
@@ -27,34 +25,7 @@ import { FEED_ID, listed, repriced } from '../projector/sample-events';
 import { World } from '../projector/world';
 import { TestClock } from '../support/clock';
 import { pauseCall } from '../support/pause-call';
-
-let world: World;
-const all: readonly Projection[] = PROJECTIONS;
-const a = offerId(FEED_ID, 'a');
-
-beforeEach(async () => {
-  world = await World.open();
-  await world.runner({}, all).start();
-  await world.emit(listed('a', 1), listed('b', 2), listed('c', 3));
-  await world.settled(all);
-});
-afterEach(() => world.end());
-
-const stateOf = async (name: string) => (await readModelStates(world, SYSTEM_CLOCK, [name]))[0]!;
-const generationsOf = async (name: string) =>
-  (await stateOf(name)).generations.map(({ number, state }) => [number, state]);
-const live = async () => (await world.store.generations('products')).find(({ state }) => state === 'live')!;
-const priceOf = async (id: string, generation?: number) =>
-  ((await world.documents('products', generation))[id] as { readonly price?: number } | undefined)?.price;
-
-/** Writes over a document of the live generation, as a bug or a damaged disk does. */
-async function plant(id: string, change: (body: string) => string): Promise<void> {
-  const target = targetOf(await live());
-  const [found] = await world.store.get(target, [id]);
-  const { fields } = productsProjection.describe(JSON.parse(found!.body) as never, id, new Directory());
-  const put = { id, fields, body: change(found!.body) };
-  await world.store.write(target, [{ version: found!.version, put }]);
-}
+import { a, all, generationsOf, live, plantPrice, priceOf, stateOf, world } from './projected-products';
 
 describe('a comparison with what the log says (decisions X127)', () => {
   test('finds nothing if there is nothing, and leaves nothing behind', async () => {
@@ -68,7 +39,7 @@ describe('a comparison with what the log says (decisions X127)', () => {
 
   test.each(['a', 'b', 'c'])('finds an error in document %s, with both bodies', async (name) => {
     const id = offerId(FEED_ID, name);
-    await plant(id, (body) => body.replace('"price":', '"price":9'));
+    await plantPrice(id);
     const [found] = await verifyProjections(world, ['products']);
     expect(found).toMatchObject({ differing: 1, differences: [{ id, fields: ['price'] }] });
     const [shown] = found!.differences;
@@ -93,7 +64,7 @@ describe('a comparison with what the log says (decisions X127)', () => {
     await world.emit(...Array.from({ length: 200 }, (_, at) => listed(`s${at}`, at + 1)));
     await world.settled(all);
     const ids = Object.keys(await world.documents('products'));
-    for (const id of ids) await plant(id, (body) => body.replace('"price":', '"price":9'));
+    for (const id of ids) await plantPrice(id);
     const [found, few] = await verifyProjections(world, ['products', 'feeds'], { most: 20 });
     expect(found!.sample).toBe(10);
     // Of each read model by itself: one that is small is looked at as a whole.
@@ -317,7 +288,7 @@ describe('a rebuild (decisions X128)', () => {
   });
 
   test('says why it failed, until it succeeds', async () => {
-    await plant(a, (body) => body.replace('"price":', '"price":9'));
+    await plantPrice(a);
     await expect(rebuildProjections(world, ['products'])).rejects.toMatchObject({ name: 'RebuildRefused' });
     expect((await stateOf('products')).failure).toMatchObject({
       what: 'rebuild',
@@ -415,7 +386,7 @@ describe('rebuilds over HTTP (decisions X117, X128)', () => {
   });
 
   test('are listed with why they were refused; comparisons are listed too', async () => {
-    await plant(a, (body) => body.replace('"price":', '"price":9'));
+    await plantPrice(a);
     const controller = newController();
     const products = { ...keys, name: ['products'] };
     const ended = async (action: 'rebuild' | 'projections verify') => {

@@ -1,40 +1,15 @@
-import { PROJECTIONS } from '../../projections';
 import { products as productsProjection } from '../../projections/products';
-import { offerId } from '../../src/domain/products/offer';
 import { EVERYTHING, type Search } from '../../src/kernel/query';
-import { readModelStates } from '../../src/operations/projections';
 import { discardGenerations, rebuildProjections, swapProjections } from '../../src/operations/rebuild';
 import { catchUp } from '../../src/projector/fill';
 import { GenerationProjector } from '../../src/projector/generation-projector';
 import { Sweeper } from '../../src/projector/generations';
-import { type Projection } from '../../src/projector/projection';
-import { SYSTEM_CLOCK } from '../../src/runtime/clock';
-import { FEED_ID, listed, repriced } from '../projector/sample-events';
-import { World } from '../projector/world';
+import { listed, repriced } from '../projector/sample-events';
 import { TestClock } from '../support/clock';
 import { pauseCall } from '../support/pause-call';
+import { a, all, generationsOf, live, priceOf, world } from './projected-products';
 
-let world: World;
-const all: readonly Projection[] = PROJECTIONS;
 const products = { collection: 'products' };
-const a = offerId(FEED_ID, 'a');
-
-beforeEach(async () => {
-  world = await World.open();
-  await world.runner({}, all).start();
-  await world.emit(listed('a', 1), listed('b', 2), listed('c', 3));
-  await world.settled(all);
-});
-afterEach(() => world.end());
-
-const generationsOf = async (name: string) =>
-  (await readModelStates(world, SYSTEM_CLOCK, [name]))[0]!.generations.map(({ number, state }) => [
-    number,
-    state,
-  ]);
-const live = async () => (await world.store.generations('products')).find(({ state }) => state === 'live')!;
-const priceOf = async (id: string, generation?: number) =>
-  ((await world.documents('products', generation))[id] as { readonly price?: number } | undefined)?.price;
 
 describe('a rollback (decisions X126)', () => {
   test('makes the former generation live, which has all that came since', async () => {
