@@ -238,11 +238,12 @@ export abstract class ReadStore {
   // Leases: for work on the store itself. Those for work on the log are `Leases`. ---------------------------
 
   /**
-   * Acquires or renews a lease until `now + ttl` (ms); undefined while another owner holds it (`isLeaseActive`). Every
-   * caller passes the same `ttl` for leases of the same name.
+   * Acquires or renews a lease until `now() + ttl` (ms); undefined while another owner holds it, and up to `ttl` after
+   * that. `now` is looked at once what is stored has been read. Every caller passes the same `ttl` for leases of the same
+   * name.
    */
-  abstract lease(name: string, owner: string, now: number, ttl: number): Promise<Lease | undefined>;
-  /** The owner of an active lease at `now`. */
+  abstract lease(name: string, owner: string, now: () => number, ttl: number): Promise<Lease | undefined>;
+  /** The owner of an active lease at `now`, as far as it is known: by the first look at another machine's, its clock counts. */
   abstract holder(name: string, now: number, ttl: number): Promise<string | undefined>;
   /** Releases a lease. Does nothing if it was renewed, or acquired by another owner, since. */
   abstract release(lease: Lease): Promise<void>;

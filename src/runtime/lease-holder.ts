@@ -1,4 +1,4 @@
-import { type IsGone, type Lease, type Leases, MAX_CLOCK_SKEW_MS } from '../kernel/leases';
+import { type IsGone, type Lease, type Leases, MAX_SET_BACK_MS } from '../kernel/leases';
 import { type Clock } from './clock';
 
 /** A lease by name, with its time in ms. */
@@ -37,10 +37,10 @@ interface Clocks {
   readonly monotonic: number;
 }
 
-/** A lease, when it was asked for, when it was last looked at, and when it ends by the clock that nobody can set. */
+/** A lease, from when on it counts, when it was last looked at, and when it ends by the clock that nobody can set. */
 interface Granted {
   readonly lease: Lease;
-  readonly asked: Clocks;
+  readonly from: Clocks;
   seen: Clocks;
   end: number;
 }
@@ -77,7 +77,7 @@ export class LeaseHolder {
     const now = this.clocks();
     const aheadMs = now.wall - seen.wall - (now.monotonic - seen.monotonic);
     if (aheadMs > APART_MS) granted.end -= aheadMs;
-    if (now.wall < granted.asked.wall - MAX_CLOCK_SKEW_MS) granted.end = Math.min(granted.end, now.monotonic);
+    if (now.wall < granted.from.wall - MAX_SET_BACK_MS) granted.end = Math.min(granted.end, now.monotonic);
     granted.seen = now;
     return granted.end - now.monotonic;
   }
@@ -90,7 +90,7 @@ export class LeaseHolder {
   /** Acquires the lease, or renews it once a third of its time has passed; false while another owner holds it. */
   async acquire(): Promise<boolean> {
     // After the system clock was stepped back, what is stored is too late: renew then too.
-    const isBack = this.granted !== undefined && this.clock.wall() < this.granted.asked.wall;
+    const isBack = this.granted !== undefined && this.clock.wall() < this.granted.from.wall;
     if (this.leftMs > (this.ttlMs * 2) / 3 && !isBack) return true;
     this.renewal ??= this.renew().finally(() => (this.renewal = undefined));
     return await this.renewal;
@@ -110,6 +110,11 @@ export class LeaseHolder {
     }
   }
 
+  /** There are signs that another owner has it: it counts only once it has been acquired again. */
+  doubt(): void {
+    if (this.granted !== undefined) this.granted.end = -Infinity;
+  }
+
   /** Releases the lease. Waits for a pending renewal first, which would acquire it again. */
   async release(): Promise<void> {
     await this.renewal?.catch(() => undefined);
@@ -120,12 +125,14 @@ export class LeaseHolder {
 
   private async renew(): Promise<boolean> {
     const hasEnded = this.leftMs <= 0;
-    const asked = this.clocks();
-    const lease = await this.source.lease(this.name, this.owner, asked.wall, this.ttlMs, this.isGone);
+    const asked = this.clock.monotonic();
+    let from = this.clocks();
+    const now = (): number => (from = this.clocks()).wall;
+    const lease = await this.source.lease(this.name, this.owner, now, this.ttlMs, this.isGone);
     if (hasEnded) this.termNumber += 1;
     this.granted = lease && {
-      ...{ lease, asked, seen: asked },
-      end: asked.monotonic + lease.expires - asked.wall,
+      ...{ lease, from, seen: from },
+      end: asked + lease.expires - from.wall,
     };
     return lease !== undefined;
   }

@@ -206,8 +206,8 @@ describe('what a server runs on, and documents (decisions X131, X132)', () => {
     const leases = state['leases'] as readonly Json[];
     expect(leases).toContainEqual({ work: 'matcher' });
     const { leases: held, store } = world.app.engines;
-    await held.lease('matcher', 'somebody', NOW, 30_000);
-    await store.lease('rebuild', 'somebody else', NOW, 10_000);
+    await held.lease('matcher', 'somebody', () => NOW, 30_000);
+    await store.lease('rebuild', 'somebody else', () => NOW, 10_000);
     const now = (await json<Json>('/server'))['leases'];
     for (const [work, owner] of Object.entries({ matcher: 'somebody', rebuild: 'somebody else' }))
       expect(now).toContainEqual({ work, owner, until: expect.any(String) });

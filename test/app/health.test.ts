@@ -265,14 +265,14 @@ describe('health (docs/operations.md, Health)', () => {
     expect(await readiness()).toEqual({ waiting: {}, parked: 0, behind: 0 });
     time = 60_000;
     // A lease of a process whose clock is an hour ahead, or was before it was set back.
-    await store.lease('projector', 'gone', Date.now() + 3_600_000, 3_000);
+    await store.lease('projector', 'gone', () => Date.now() + 3_600_000, 3_000);
     expect(await readiness()).toMatchObject({
       waiting: {
         readModels: 'are stale: they have been behind the log for 60 s, and no projector is running',
       },
       behind: 60,
     });
-    await store.lease('projector', 'another', Date.now(), 60_000);
+    await store.lease('projector', 'another', Date.now, 60_000);
     expect(await readiness()).toEqual({ waiting: {}, parked: 0, behind: 60 });
   });
 
@@ -283,7 +283,7 @@ describe('health (docs/operations.md, Health)', () => {
     const readiness = await readinessOf(app.engines, app.follower, { now: () => time });
     await app.stopProjecting();
     await app.import({ organisations: [{ id: 77, kind: 'publisher', name: 'Later' }] });
-    const lease = await store.lease('projector', 'another', Date.now(), 60_000);
+    const lease = await store.lease('projector', 'another', Date.now, 60_000);
     await readiness();
     time = 60_000;
     expect(await readiness()).toEqual({ waiting: {}, parked: 0, behind: 60 });

@@ -41,7 +41,7 @@ export function leasesContract(name: string, open: () => Promise<LeasesFixture>)
     );
     const another = (): Promise<Leases> => fixture.again(clock);
     const ask = (of: Leases, owner: string, lease = 'work', isGone?: (owner: string) => boolean) =>
-      of.lease(lease, owner, now, TTL, isGone);
+      of.lease(lease, owner, () => now, TTL, isGone);
     const ownersOf = (of: Leases, prefix = '') => of.owners(prefix, now, TTL);
 
     /** Asks again and again until the answer is yes; returns how much time has passed. */

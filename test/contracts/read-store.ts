@@ -1,4 +1,5 @@
 import { type ReadStore } from '../../src/kernel/read-store';
+import { type Clock, SYSTEM_CLOCK } from '../../src/runtime/clock';
 import { answering } from './read-store/answering';
 import { ending } from './read-store/ending';
 import { extremes } from './read-store/extremes';
@@ -22,14 +23,14 @@ export interface StoreFixture {
 }
 
 /** The promises of the `ReadStore` port: what every engine passes, without exceptions. */
-export function readStoreContract(name: string, open: () => Promise<StoreFixture>): void {
+export function readStoreContract(name: string, open: (clock: Clock) => Promise<StoreFixture>): void {
   describe(`${name}: a read store`, () => {
     let tried: StoreFixture | undefined;
     let store: ReadStore;
 
     const subject: Subject = {
-      open: async () => {
-        tried = await open();
+      open: async (clock = SYSTEM_CLOCK) => {
+        tried = await open(clock);
         return (store = tried.store);
       },
       store: () => store,

@@ -144,7 +144,7 @@ test('while a generation is finished, other calls are answered, so that the leas
     clock.mockRestore();
   });
   while (!isFinished) {
-    expect(await store.lease('builder', 'me', Date.now(), 10_000)).toBeDefined();
+    expect(await store.lease('builder', 'me', Date.now, 10_000)).toBeDefined();
     renewals += 1;
     await turn();
   }

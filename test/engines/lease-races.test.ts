@@ -116,7 +116,7 @@ it.each(SITUATIONS)(
           const busyUntil = Math.max(awake, rests.get(name) ?? 0);
           await time.sleep(Math.max(below(TTL / 4), busyUntil - time.now));
           try {
-            const lease = await leases.lease(name, owner, own(), TTL);
+            const lease = await leases.lease(name, owner, own, TTL);
             if (lease === undefined) seen.refused += 1;
             else {
               const before = relied.get(name);

@@ -192,7 +192,7 @@ describe('A copy into a data folder (decisions X105)', () => {
     withServed(async (url) => {
       const settings = { eventLog: 'sqlite:', readStore: 'sqlite:', threads: false };
       const engines = await openEngines({ ...settings, dataDir: cli.dataDir() });
-      await engines.leases.lease(AUTOMATION_LEASE.name, 'server', Date.now(), AUTOMATION_LEASE.ms);
+      await engines.leases.lease(AUTOMATION_LEASE.name, 'server', Date.now, AUTOMATION_LEASE.ms);
       await engines.close();
       expect(await copy(url)).toMatchObject({
         code: 1,

@@ -71,7 +71,7 @@ describe('an import of an export (decisions X105)', () => {
         await exportLog(log, from, NDJSON);
         const settings = { eventLog: 'sqlite:', readStore: 'sqlite:', threads: false };
         const engines = await openEngines({ ...settings, dataDir });
-        const lease = await engines.leases.lease(name, 'server', Date.now(), ms);
+        const lease = await engines.leases.lease(name, 'server', Date.now, ms);
         const imported = (): Promise<Run> => run(['log', 'import', from], { DATA_DIR: dataDir });
         expect(await imported()).toMatchObject({
           code: 1,

@@ -131,7 +131,7 @@ test('nothing more is done once another process has got the lease (docs/architec
     const losing = tasks(async () => {
       if (done.length !== 200) return;
       monotonic += ms + 1;
-      expect(await leases.lease(name, 'b', AT + monotonic, ms)).toMatchObject({ owner: 'b' });
+      expect(await leases.lease(name, 'b', () => AT + monotonic, ms)).toMatchObject({ owner: 'b' });
     });
     await runner.turn(losing);
     // Those under way are finished.

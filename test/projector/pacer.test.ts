@@ -44,7 +44,8 @@ afterEach(() => world.end());
 const { projectorLease } = DOMAIN_LOG;
 const pacer = (projections: readonly Projection[] = PROJECTIONS, store = world.store) =>
   new Pacer(clock, world.log, store, projections, DOMAIN_LOG);
-const follow = () => world.store.lease(projectorLease.name, 'projector', clock.wall(), projectorLease.ms);
+const follow = () =>
+  world.store.lease(projectorLease.name, 'projector', () => clock.wall(), projectorLease.ms);
 const reach = async (position: Position) => {
   for (const { collection } of PROJECTIONS)
     await world.store.write({ collection: collection.name }, [], position);

@@ -51,7 +51,7 @@ describe('sweeping', () => {
     await world.store.create(products.collection);
     const sweeper = newSweeper();
     for (let times = 0; times < 3; times += 1) {
-      await world.store.lease(LEASE[0], 'operator', time + 60_000, LEASE[1]);
+      await world.store.lease(LEASE[0], 'operator', () => time + 60_000, LEASE[1]);
       expect(await sweepNext(sweeper)).toEqual(['building']);
     }
   });
@@ -61,7 +61,7 @@ describe('sweeping', () => {
     const sweeper = newSweeper();
     for (let times = 0; times < 3; times += 1) {
       expect(await sweepNext(sweeper)).toEqual(['building']);
-      await world.store.lease(LEASE[0], 'operator', time + 60_000, LEASE[1]);
+      await world.store.lease(LEASE[0], 'operator', () => time + 60_000, LEASE[1]);
       expect(await sweepNext(sweeper)).toEqual(['building']);
     }
     expect(await sweepNext(sweeper)).toEqual(['building']);

@@ -1,6 +1,6 @@
 import { LeaseHolder } from '../../src/runtime/lease-holder';
 import { openEmbeddedStore } from '../../src/engines/embedded/store/open-store';
-import { MAX_CLOCK_SKEW_MS } from '../../src/kernel/leases';
+import { MAX_SET_BACK_MS } from '../../src/kernel/leases';
 import { type ReadStore } from '../../src/kernel/read-store';
 import { TestClock } from '../support/clock';
 import { storeFolder } from '../support/store-folder';
@@ -48,28 +48,33 @@ test('a lease is renewed for the duration of the work, even if no step checks it
   expect(await mine.acquire()).toBe(false);
 });
 
-test('a renewal in progress during the release does not acquire the lease again', async () => {
-  let isSlow = false;
-  let arrive = (): void => undefined;
+/** The store, whose leases are asked for only when the request arrives, from when `isSlow` is set. */
+function slowly() {
+  const requests = { isSlow: false, arrive: (): void => undefined };
   const slow = new Proxy(store, {
     get: (target, name) =>
-      name === 'lease' && isSlow
+      name === 'lease' && requests.isSlow
         ? async (...args: Parameters<ReadStore['lease']>) => {
-            await new Promise<void>((resolve) => (arrive = resolve));
+            await new Promise<void>((resolve) => (requests.arrive = resolve));
             return await target.lease(...args);
           }
         : (Reflect.get(target, name) as unknown),
   });
+  return { requests, slow };
+}
+
+test('a renewal in progress during the release does not acquire the lease again', async () => {
+  const { requests, slow } = slowly();
   const mine = new LeaseHolder(clock, slow, 'work', 'a', TTL_MS);
   await mine.acquire();
   let end = (): void => undefined;
   const work = mine.renewDuring(() => new Promise<void>((resolve) => (end = resolve)));
-  isSlow = true;
+  requests.isSlow = true;
   await pass(TTL_MS / 3 + 100);
   end();
   await work;
   const released = mine.release();
-  arrive();
+  requests.arrive();
   await released;
   await pass(0);
   expect(await holder('b').acquire()).toBe(true);
@@ -90,6 +95,34 @@ test('a lease acquired while the clock was an hour ahead does not block others',
   await holder('a').acquire();
   now = 1_000;
   expect(await holder('b').acquire()).toBe(true);
+});
+
+test('a request that is under way when the clock is set back does not take a lease that was renewed since', async () => {
+  now = 3_600_000;
+  const mine = holder('a');
+  await mine.acquire();
+  const { requests, slow } = slowly();
+  requests.isSlow = true;
+  const other = new LeaseHolder(clock, slow, 'work', 'b', TTL_MS).acquire();
+  now -= 10 * TTL_MS;
+  expect(await mine.acquire()).toBe(true);
+  requests.arrive();
+  expect(await other).toBe(false);
+  expect(await mine.acquire()).toBe(true);
+});
+
+test('a lease that its owner doubts counts only once it is acquired again', async () => {
+  const mine = holder('a');
+  await mine.acquire();
+  const { term } = mine;
+  mine.doubt();
+  expect(mine.leftMs).toBeLessThanOrEqual(0);
+  expect(await mine.acquire()).toBe(true);
+  expect(mine.term).not.toBe(term);
+  // By a clock that was wrong for a moment, another owner has taken it.
+  expect(await store.lease('work', 'b', () => now + 2 * TTL_MS, TTL_MS)).toBeDefined();
+  mine.doubt();
+  expect(await mine.acquire()).toBe(false);
 });
 
 test('a lease is renewed no more once the work has failed', async () => {
@@ -127,13 +160,13 @@ test('a lease is over once the clock was set back so far that others may acquire
   const mine = new LeaseHolder(clock, store, 'work', 'a', TTL_MS);
   const other = new LeaseHolder(clock, store, 'work', 'b', TTL_MS);
   await mine.acquire();
-  wall -= MAX_CLOCK_SKEW_MS;
+  wall -= MAX_SET_BACK_MS;
   expect(mine.leftMs).toBe(TTL_MS);
   expect(await other.acquire()).toBe(false);
   wall -= 1;
   expect(mine.leftMs).toBeLessThanOrEqual(0);
   expect(await other.acquire()).toBe(true);
-  wall += MAX_CLOCK_SKEW_MS + 1;
+  wall += MAX_SET_BACK_MS + 1;
   expect(mine.leftMs).toBeLessThanOrEqual(0);
 });
 

@@ -120,7 +120,7 @@ test('an unreachable server is named without its address, and work continues whe
   for (const work of [
     () => secret.write(target, puts(2), at(2)),
     () => secret.get(target, ['a']),
-    () => secret.lease('projector', 'a', 0, 1_000),
+    () => secret.lease('projector', 'a', () => 0, 1_000),
   ]) {
     const failure = await work().catch((error: unknown) => error);
     expect(failure).toMatchObject({

@@ -73,7 +73,7 @@ describe('kill -9 over EventStoreDB and Elasticsearch loses nothing', () => {
     expect(await liveOne()).toBe(former);
     expect(await documents()).toEqual(before);
     // The lease of the killed one ends by itself, after ten seconds.
-    const lease = await engines.store.lease('rebuild', 'nobody', Date.now() + 60_000, 1);
+    const lease = await engines.store.lease('rebuild', 'nobody', () => Date.now() + 60_000, 1);
     if (lease !== undefined) await engines.store.release(lease);
     await run('rebuild', 'products');
     expect(await liveOne()).toBe(begun);

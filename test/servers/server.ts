@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { Client } from '@elastic/elasticsearch';
+import { type Clock } from '../../src/runtime/clock';
 import { openElasticsearch } from '../../src/engines/elasticsearch/open-store';
 import { type StoreFixture } from '../contracts/read-store';
 
@@ -31,14 +32,15 @@ export function ownStore(server = serverUrl()): {
 }
 
 /** A store on the server, for the contract suite. */
-export async function storeFixture(): Promise<StoreFixture> {
+export async function storeFixture(clock?: Clock): Promise<StoreFixture> {
   const { url, remove } = ownStore();
-  let store = openElasticsearch(url);
+  const options = clock === undefined ? {} : { clock };
+  let store = openElasticsearch(url, options);
   return {
     store,
     reopen: async () => {
       await store.close();
-      return (store = openElasticsearch(url));
+      return (store = openElasticsearch(url, options));
     },
     close: async () => {
       await store.close();

@@ -203,9 +203,10 @@ export class Host {
     const clock = new ProcessClock(network.simulation, process, random);
     const log = network.reached('log', process, new MemoryLog(disks.log));
     const deliveries = network.reached('deliveries', process, new MemoryLog(disks.deliveries));
-    const held = isOneMachine ? new MemoryLeases(disks.leases) : new MemoryLeases(disks.leases, clock);
+    const monotonic = (): number => clock.monotonic();
+    const held = new MemoryLeases(disks.leases, isOneMachine ? undefined : monotonic);
     const leases = network.reached<Leases>('leases', process, held);
-    const store = network.reached('store', process, new MemoryStore(collections, () => clock.monotonic()));
+    const store = network.reached('store', process, new MemoryStore(collections, monotonic, isOneMachine));
     const engines: Engines = {
       log,
       store,

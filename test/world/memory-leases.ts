@@ -1,7 +1,10 @@
-import { type IsGone, isLeaseActive, type Lease, Leases } from '../../src/kernel/leases';
+import { type IsGone, isLeaseActive, type Lease, Leases, Watch } from '../../src/kernel/leases';
 import { EngineUnavailable } from '../../src/kernel/event-log';
 
 type IsActive = (lease: Lease) => boolean;
+
+/** A clock of a process that nobody can set (ms). */
+type Monotonic = () => number;
 
 /** Who has which lease: what all processes share. */
 export class LeaseTable {
@@ -32,36 +35,42 @@ export class LeaseTable {
   }
 }
 
-/** What a process has seen of a lease, and since when (ms, of a clock that nobody can set). */
-interface Seen {
-  readonly lease: Lease;
-  readonly since: number;
-}
-
 /** Leases in memory, as one process has them. */
 export class MemoryLeases extends Leases {
-  private readonly seen = new Map<string, Seen>();
+  private readonly watch: Watch<Lease> | undefined;
   private isClosed = false;
 
   /**
    * With a clock of the process, leases end when it has seen no sign of life for their time: the system clocks of
-   * machines say nothing about each other.
+   * machines say nothing about each other. Without one all processes share the system clock of a machine.
    */
   constructor(
     private readonly table: LeaseTable,
-    private readonly clock?: { readonly monotonic: () => number },
+    private readonly monotonic?: Monotonic,
   ) {
     super();
+    this.watch = monotonic && new Watch(monotonic);
   }
 
   async lease(
     name: string,
     owner: string,
-    now: number,
+    now: () => number,
     ttl: number,
     isGone?: IsGone,
   ): Promise<Lease | undefined> {
-    return this.open().lease({ name, owner, expires: now + ttl }, this.isActive(now, ttl), isGone);
+    const time = now();
+    return this.open().lease({ name, owner, expires: time + ttl }, this.isActive(time, ttl), isGone);
+  }
+
+  /** As `ReadStore.holder`. */
+  holder(name: string, now: number, ttl: number): string | undefined {
+    const isActive = this.isActive(now, ttl);
+    const isRenewed = (): boolean => this.watch === undefined || this.watch.hasChanged(name);
+    return this.open().holder(
+      name,
+      (lease) => isActive(lease) && (isRenewed() || isLeaseActive(lease, now, ttl)),
+    );
   }
 
   async owners(prefix: string, now: number, ttl: number, isGone?: IsGone): Promise<readonly string[]> {
@@ -78,12 +87,10 @@ export class MemoryLeases extends Leases {
 
   private isActive(now: number, ttl: number): IsActive {
     return (lease) => {
-      if (this.clock === undefined) return isLeaseActive(lease, now, ttl);
-      const seen = this.seen.get(lease.name);
-      const monotonic = this.clock.monotonic();
-      if (seen?.lease === lease) return monotonic - seen.since < ttl;
-      this.seen.set(lease.name, { lease, since: monotonic });
-      return true;
+      const { watch, monotonic } = this;
+      if (watch === undefined || monotonic === undefined) return isLeaseActive(lease, now, ttl);
+      watch.saw(lease.name, lease, monotonic());
+      return watch.unchangedMs(lease.name) < ttl;
     };
   }
 

@@ -1,7 +1,7 @@
 import { checkId, Declaration } from '../../src/engines/validation';
 import { type Position, START } from '../../src/kernel/event';
 import { EngineUnavailable } from '../../src/kernel/event-log';
-import { isLeaseActive, type Lease } from '../../src/kernel/leases';
+import { type Lease } from '../../src/kernel/leases';
 import {
   type Cursor,
   type Filter,
@@ -48,7 +48,7 @@ import {
   sorted,
   valueCounts,
 } from '../support/oracle';
-import { LeaseTable } from './memory-leases';
+import { LeaseTable, MemoryLeases } from './memory-leases';
 
 const BATCH = 1_000;
 /** Answers of no more documents have no limit of bodies. */
@@ -215,13 +215,16 @@ export class MemoryCollections {
 /** A read store in memory, as one process has it. Queries look at every document. */
 export class MemoryStore extends ReadStore {
   private isClosed = false;
+  private readonly leases: MemoryLeases;
 
-  /** `now`: a monotonic clock (ms). */
+  /** `now`: a monotonic clock (ms). `isOneMachine`: all processes that share the store share a system clock. */
   constructor(
     private readonly collections: MemoryCollections,
     private readonly now: () => number,
+    isOneMachine = true,
   ) {
     super();
+    this.leases = new MemoryLeases(collections.leases, isOneMachine ? undefined : now);
   }
 
   get seen(): MemoryCollections['seen'] {
@@ -431,20 +434,21 @@ export class MemoryStore extends ReadStore {
     }
   }
 
-  async lease(name: string, owner: string, now: number, ttl: number): Promise<Lease | undefined> {
-    return this.open().leases.lease({ name, owner, expires: now + ttl }, isActiveAt(now, ttl));
+  async lease(name: string, owner: string, now: () => number, ttl: number): Promise<Lease | undefined> {
+    return await this.leases.lease(name, owner, now, ttl);
   }
 
   async holder(name: string, now: number, ttl: number): Promise<string | undefined> {
-    return this.open().leases.holder(name, isActiveAt(now, ttl));
+    return this.leases.holder(name, now, ttl);
   }
 
   async release(lease: Lease): Promise<void> {
-    this.open().leases.release(lease);
+    await this.leases.release(lease);
   }
 
   async close(): Promise<void> {
     this.isClosed = true;
+    await this.leases.close();
   }
 
   private open(): MemoryCollections {
@@ -477,10 +481,6 @@ export class MemoryStore extends ReadStore {
     if (ms > timeLimit) throw new QueryTooLong(timeLimit);
     return answer;
   }
-}
-
-function isActiveAt(now: number, ttl: number): (lease: Lease) => boolean {
-  return (lease) => isLeaseActive(lease, now, ttl);
 }
 
 function foundOf({ id, version, body }: Row): Found {

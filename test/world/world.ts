@@ -1,6 +1,6 @@
 import { DELIVERY_PROJECTIONS, PROJECTIONS } from '../../projections';
 import { takeDeliveries } from '../../src/domain/deliveries/ownership';
-import { MAX_CLOCK_SKEW_MS } from '../../src/kernel/leases';
+import { MAX_SET_BACK_MS } from '../../src/kernel/leases';
 import { importNetwork } from '../../src/operations/import-network';
 import { resumeReadModels } from '../../src/operations/projections';
 import { NOTIFIER_MEMBERS } from '../../src/runtime/lease-holder';
@@ -59,9 +59,8 @@ const REST_MS = 45 * 60_000;
 const QUIET_MS = 3_000;
 const HOUR = 3_600_000;
 /**
- * For how long after a clock was set two processes may believe that they have a lease (ms). A request that was under way then
- * counts by the old time, and may take the lease from who has renewed it by the new time; that process learns it when it renews
- * the lease again, after a third of its time.
+ * For how long after a clock was set, so that leases are over, two processes may believe that they have one (ms): whoever
+ * had it learns it when it renews the lease, after a third of its time.
  */
 const RENEWED_MS = NOTIFIER_MEMBERS.ms / 3 + 5_000;
 
@@ -314,7 +313,7 @@ export class World {
     this.say(`the clock of ${isOneMachine ? 'the machine' : host.name} is set by ${ms} ms`);
     for (const { process, name } of set) {
       process.clockError += ms;
-      if (isOneMachine && (ms > 0 || ms <= -MAX_CLOCK_SKEW_MS)) this.network.trouble(name, 'set', RENEWED_MS);
+      if (isOneMachine && (ms > 0 || ms <= -MAX_SET_BACK_MS)) this.network.trouble(name, 'set', RENEWED_MS);
     }
     if (isOneMachine) this.clockError += ms;
   }

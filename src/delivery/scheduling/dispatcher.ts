@@ -191,6 +191,7 @@ export class Dispatcher {
       saving: () => dropGone(partition.state, this.scheduler, this.parts.recipients),
       lost: (failure) => {
         if (failure !== undefined) this.parts.report(failure);
+        else partition.lease.doubt();
         this.remove(partition);
       },
       trouble: (failure) => {

@@ -1,4 +1,5 @@
 import { type estypes } from '@elastic/elasticsearch';
+import { type Clock } from '../../runtime/clock';
 import { type CollectionSpec, type Generation, NoGeneration } from '../../kernel/read-store';
 import { type ElasticConnection, NoSuchIndex, type Request } from './connection';
 import { type Control } from './control';
@@ -28,7 +29,7 @@ export class Catalogue {
     private readonly connection: ElasticConnection,
     private readonly names: Names,
     private readonly control: Control,
-    private readonly now: () => number,
+    private readonly clock: Clock,
   ) {}
 
   async create(spec: CollectionSpec): Promise<Generation> {
@@ -81,7 +82,7 @@ export class Catalogue {
     if (aliases.includes(this.names.live(collection))) return;
     await this.change([
       ...aliases.map((alias) => ({ remove: { index, alias, must_exist: false } })),
-      { add: { index, alias: this.names.dropped(collection, this.now()) } },
+      { add: { index, alias: this.names.dropped(collection, this.clock.wall()) } },
     ]);
     this.cache.clear();
   }
@@ -192,7 +193,7 @@ export class Catalogue {
     const due = Object.entries(await this.indices(this.names.all())).filter(([, { aliases = {} }]) =>
       Object.keys(aliases).some((alias) => {
         const at = this.names.droppedAt(alias);
-        return at !== undefined && Math.abs(this.now() - at) >= GRACE_MS;
+        return at !== undefined && Math.abs(this.clock.wall() - at) >= GRACE_MS;
       }),
     );
     for (const [index] of due)

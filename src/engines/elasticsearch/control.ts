@@ -2,7 +2,7 @@ import { setImmediate as nextRound } from 'node:timers/promises';
 import { type estypes } from '@elastic/elasticsearch';
 import { type Position, START } from '../../kernel/event';
 import { EngineUnavailable } from '../../kernel/event-log';
-import { isLeaseActive, type Lease } from '../../kernel/leases';
+import { isLeaseActive, type Lease, Watch } from '../../kernel/leases';
 import {
   type ElasticConnection,
   failureOf,
@@ -11,9 +11,13 @@ import {
   RefusedRequest,
   type Request,
 } from './connection';
+import { type Clock } from '../../runtime/clock';
 import { batchesOf } from '../../runtime/concurrency';
 import { type Write } from '../../kernel/read-store';
 import { nameOf } from './layout';
+
+/** The end of a lease that was released. */
+const RELEASED = 0;
 
 /** A lease, and the version that its next change must match. */
 interface StoredLease {
@@ -24,11 +28,16 @@ interface StoredLease {
 /** The control index, for what has no generations: leases, and the counters of generation numbers. */
 export class Control {
   private created: Promise<void> | undefined;
+  /** Leases by the versions of their documents: the system clocks of machines say nothing about each other. */
+  private readonly watch: Watch<string>;
 
   constructor(
     private readonly connection: ElasticConnection,
     private readonly index: string,
-  ) {}
+    private readonly clock: Clock,
+  ) {
+    this.watch = new Watch(() => clock.monotonic());
+  }
 
   /** A number greater than all before: the version of a document that is written for each and never deleted. */
   async nextNumber(collection: string): Promise<number> {
@@ -40,21 +49,25 @@ export class Control {
   }
 
   /** Optimistic locking: of several concurrent changes one succeeds, and the others read again. */
-  async lease(name: string, owner: string, now: number, ttl: number): Promise<Lease | undefined> {
+  async lease(name: string, owner: string, now: () => number, ttl: number): Promise<Lease | undefined> {
     await this.ensureIndex();
     for (;;) {
-      const current = await this.read(name);
-      if (current !== undefined && current.lease.owner !== owner && isLeaseActive(current.lease, now, ttl))
-        return undefined;
-      const lease = { name, owner, expires: now + ttl };
+      const current = await this.look(name);
+      const { lease: { owner: holder, expires } = { owner, expires: RELEASED } } = current ?? {};
+      if (holder !== owner && expires !== RELEASED && this.watch.unchangedMs(name) < ttl) return undefined;
+      const lease = { name, owner, expires: now() + ttl };
       if (await this.replace(current, lease)) return lease;
     }
   }
 
   async holder(name: string, now: number, ttl: number): Promise<string | undefined> {
     await this.ensureIndex();
-    const lease = (await this.read(name))?.lease;
-    return lease !== undefined && isLeaseActive(lease, now, ttl) ? lease.owner : undefined;
+    const lease = (await this.look(name))?.lease;
+    if (lease === undefined || lease.expires === RELEASED) return undefined;
+    // Until it was seen to be renewed, the clock of its owner is all there is.
+    const isRenewed = this.watch.hasChanged(name);
+    const isActive = isRenewed ? this.watch.unchangedMs(name) < ttl : isLeaseActive(lease, now, ttl);
+    return isActive ? lease.owner : undefined;
   }
 
   async release(lease: Lease): Promise<void> {
@@ -62,7 +75,14 @@ export class Control {
     const current = await this.read(lease.name);
     if (current?.lease.owner !== lease.owner || current.lease.expires !== lease.expires) return;
     // On a conflict, the lease was renewed or acquired by another owner meanwhile: leave it.
-    await this.replace(current, { ...lease, expires: 0 });
+    await this.replace(current, { ...lease, expires: RELEASED });
+  }
+
+  private async look(name: string): Promise<StoredLease | undefined> {
+    const asked = this.clock.monotonic();
+    const current = await this.read(name);
+    if (current !== undefined) this.watch.saw(name, JSON.stringify(current.version), asked);
+    return current;
   }
 
   private async read(name: string): Promise<StoredLease | undefined> {

@@ -27,6 +27,7 @@ import {
   targetOf,
   type Write,
 } from '../../kernel/read-store';
+import { type Clock, SYSTEM_CLOCK } from '../../runtime/clock';
 import { UnusableUrl } from '../../runtime/unavailable';
 import { Catalogue } from './catalogue';
 import { ElasticConnection, failureOf, type IndexContext, type Notices, type RetryTimes } from './connection';
@@ -47,8 +48,7 @@ export interface ElasticsearchOptions {
   readonly timeoutMs?: number;
   /** Without them, failures that are retried are not reported. */
   readonly notices?: Notices;
-  /** Epoch ms. */
-  readonly now?: () => number;
+  readonly clock?: Clock;
 }
 
 /** The default prefix of index names. */
@@ -63,15 +63,15 @@ const TIMEOUT_MS = 10_000;
  */
 export function openElasticsearch(url: string, options: ElasticsearchOptions = {}): ReadStore {
   const { node, prefix, username, password } = addressOf(url);
-  const { apiKey, retryMs, timeoutMs = TIMEOUT_MS, notices, now = Date.now } = options;
+  const { apiKey, retryMs, timeoutMs = TIMEOUT_MS, notices, clock = SYSTEM_CLOCK } = options;
   const auth = apiKey !== undefined ? { apiKey } : username !== '' ? { username, password } : undefined;
   const client = new Client(
     defined({ node, auth, maxRetries: 0, requestTimeout: timeoutMs, agent: { connections: 32 } }),
   );
   const connection = new ElasticConnection(client, { ...RETRY_MS, ...retryMs }, notices);
   const names = new Names(prefix);
-  const control = new Control(connection, names.control);
-  return new ElasticsearchStore(connection, names, control, new Catalogue(connection, names, control, now));
+  const control = new Control(connection, names.control, clock);
+  return new ElasticsearchStore(connection, names, control, new Catalogue(connection, names, control, clock));
 }
 
 function addressOf(text: string): { node: string; prefix: string; username: string; password: string } {
@@ -235,7 +235,7 @@ class ElasticsearchStore extends ReadStore {
     }
   }
 
-  async lease(name: string, owner: string, now: number, ttl: number): Promise<Lease | undefined> {
+  async lease(name: string, owner: string, now: () => number, ttl: number): Promise<Lease | undefined> {
     return await this.control.lease(name, owner, now, ttl);
   }
 

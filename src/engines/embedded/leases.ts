@@ -14,14 +14,15 @@ export const LEASE_TABLE = `CREATE TABLE IF NOT EXISTS lease_holders (name TEXT 
 const KEPT_MS = 60 * 60 * 1000;
 
 /**
- * Leases in a SQLite file that was set up with `LEASE_TABLE`. Processes that share it need about the same system clock.
+ * Leases in a SQLite file that was set up with `LEASE_TABLE`. Processes that share it are on one machine, so they have one system clock.
  */
 export class LeaseTable {
   constructor(private readonly file: StoreFile) {}
 
-  lease(name: string, owner: string, now: number, ttl: number, isGone?: IsGone): Lease | undefined {
-    const expires = now + ttl;
+  lease(name: string, owner: string, clock: () => number, ttl: number, isGone?: IsGone): Lease | undefined {
     return this.file.writing(() => {
+      const now = clock();
+      const expires = now + ttl;
       const [current] = this.active([name, name], now, ttl, isGone);
       if (current !== undefined && current !== owner) return undefined;
       this.file.run('INSERT OR REPLACE INTO lease_holders VALUES (?, ?, ?)', name, owner, expires);
@@ -83,7 +84,7 @@ export class LeaseFile extends Leases {
   async lease(
     name: string,
     owner: string,
-    now: number,
+    now: () => number,
     ttl: number,
     isGone?: IsGone,
   ): Promise<Lease | undefined> {

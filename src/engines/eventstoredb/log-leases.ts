@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { NO_STREAM } from '../../kernel/event';
 import { type EventLog, RevisionConflict } from '../../kernel/event-log';
-import { type IsGone, type Lease, Leases } from '../../kernel/leases';
+import { type IsGone, type Lease, Leases, Watch } from '../../kernel/leases';
 import { type Clock, SYSTEM_CLOCK } from '../../runtime/clock';
 import { lastEvent } from '../../kernel/decider';
 
@@ -76,11 +76,10 @@ export class LogLeases extends Leases {
   async lease(
     name: string,
     owner: string,
-    now: number,
+    now: () => number,
     ttl: number,
     isGone: IsGone = () => false,
   ): Promise<Lease | undefined> {
-    const asked = momentOf(this.clock);
     const own = { owner, ms: ttl };
     const isFresh = this.#held.get(name)?.owner === owner && this.#heartbeats.age(owner) < ttl / 3;
     const isGranted =
@@ -101,7 +100,7 @@ export class LogLeases extends Leases {
       this.#held.delete(name);
       return undefined;
     }
-    const expires = Math.floor(now + msSince(asked, this.clock) + left);
+    const expires = Math.floor(now() + left);
     this.#held.set(name, { ...own, renewed: momentOf(this.clock), expires });
     return { name, owner, expires };
   }
@@ -278,25 +277,21 @@ interface Heart {
   begun: ClockTimes | undefined;
 }
 
-interface Watched {
-  readonly revision: number;
-  /** When it was first seen, and when it was last looked for and unchanged: by the clock that nobody can set. */
-  readonly since: number;
-  readonly until: number;
-}
-
 /** Only the last heartbeat counts; those of an owner that is gone are deleted after a day. */
 const METADATA = { $maxCount: 1, $maxAge: 24 * 60 * 60 };
 
 /** The heartbeats of owners of leases: a stream for each. All that matters of one is that it is new. */
 class Heartbeats {
   readonly #hearts = new Map<string, Heart>();
-  readonly #watched = new Map<string, Watched>();
+  /** The revisions of others' last heartbeats. */
+  readonly #watched: Watch<number>;
 
   constructor(
     private readonly log: LeaseLog,
     private readonly clock: Clock,
-  ) {}
+  ) {
+    this.#watched = new Watch(() => clock.monotonic());
+  }
 
   /** How old the last heartbeat of an owner in this process is at most (ms). */
   age(owner: string): number {
@@ -338,20 +333,17 @@ class Heartbeats {
 
   /** For how long an owner was silent when it was last looked for (ms), at least. */
   silence(owner: string): number {
-    const { since, until } = this.#watched.get(owner) ?? { since: 0, until: 0 };
-    return Math.max(0, until - since);
+    return this.#watched.unchangedMs(owner);
   }
 
   retain(owners: ReadonlySet<string>): void {
-    for (const owner of this.#watched.keys()) if (!owners.has(owner)) this.#watched.delete(owner);
+    this.#watched.retain(owners);
   }
 
   async #look(owner: string): Promise<void> {
-    const until = this.clock.monotonic();
+    const asked = this.clock.monotonic();
     const revision = (await lastEvent(this.log, streamOf(owner)))?.revision ?? NO_STREAM;
-    const known = this.#watched.get(owner);
-    const since = known?.revision === revision ? known.since : this.clock.monotonic();
-    this.#watched.set(owner, { revision, since, until });
+    this.#watched.saw(owner, revision, asked);
   }
 }
 

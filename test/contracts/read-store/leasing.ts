@@ -1,86 +1,121 @@
-import { MAX_CLOCK_SKEW_MS } from '../../../src/kernel/leases';
-import { freshForEach, type Subject } from './subject';
+import { type Lease, MAX_SET_BACK_MS } from '../../../src/kernel/leases';
+import { TestClock } from '../../support/clock';
+import { type Subject } from './subject';
+
+const TTL = 500;
+/** Between questions of somebody who waits (ms). */
+const STEP = 50;
 
 export function leasing(subject: Subject): void {
-  freshForEach(subject);
+  let now: number;
+  const clock = new TestClock(
+    () => now,
+    () => now,
+  );
+  beforeEach(async () => {
+    now = 1_000_000;
+    await subject.open(clock);
+  });
+  afterEach(subject.close);
 
-  it('to one owner at a time, until they expire', async () => {
-    const store = subject.store();
-    expect(await store.lease('projector', 'a', 1_000, 500)).toEqual({
-      name: 'projector',
-      owner: 'a',
-      expires: 1_500,
-    });
-    expect(await store.lease('projector', 'b', 1_400, 500)).toBeUndefined();
-    expect(await store.lease('projector', 'a', 1_400, 500)).toMatchObject({ expires: 1_900 });
-    expect(await store.lease('projector', 'b', 1_899, 500)).toBeUndefined();
-    expect(await store.lease('projector', 'b', 1_900, 500)).toMatchObject({ owner: 'b', expires: 2_400 });
-    expect(await store.lease('projector', 'a', 2_000, 500)).toBeUndefined();
-    expect(await store.lease('another', 'a', 2_000, 500)).toMatchObject({ owner: 'a' });
+  /** `aheadMs`: by how much the clock of the owner is ahead. */
+  const ask = (owner: string, name = 'projector', aheadMs = 0): Promise<Lease | undefined> =>
+    subject.store().lease(name, owner, () => now + aheadMs, TTL);
+  const holder = (name = 'projector'): Promise<string | undefined> => subject.store().holder(name, now, TTL);
+
+  /** Asks again and again until it gets the lease; returns how much time has passed. */
+  async function waited(owner: string): Promise<number> {
+    const began = now;
+    while ((await ask(owner)) === undefined) {
+      now += STEP;
+      if (now - began > 10 * TTL) throw new Error(`${owner} does not get it within ${now - began} ms`);
+    }
+    return now - began;
+  }
+
+  it('to one owner at a time, until they expire, and to others within that time again', async () => {
+    expect(await ask('a')).toEqual({ name: 'projector', owner: 'a', expires: now + TTL });
+    now += 400;
+    expect(await ask('b')).toBeUndefined();
+    expect(await ask('a')).toMatchObject({ expires: now + TTL });
+    expect(await ask('a', 'another')).toMatchObject({ owner: 'a' });
+    const ms = await waited('b');
+    expect(ms).toBeGreaterThanOrEqual(TTL);
+    expect(ms).toBeLessThanOrEqual(2 * TTL + STEP);
+    expect(await ask('a')).toBeUndefined();
+    now += TTL - STEP;
+    expect(await ask('b')).toMatchObject({ owner: 'b', expires: now + TTL });
+    expect(await ask('a')).toBeUndefined();
+  });
+
+  it('as long as they are renewed', async () => {
+    for (let turn = 0; turn < 20; turn += 1) {
+      expect(await ask('a')).toMatchObject({ owner: 'a' });
+      expect(await ask('b')).toBeUndefined();
+      expect(await holder()).toBe('a');
+      now += TTL / 4;
+    }
   });
 
   it('that are free once released, unless another owner has acquired them', async () => {
-    const store = subject.store();
-    const first = await store.lease('projector', 'a', 1_000, 500);
-    await store.release(first!);
-    const second = await store.lease('projector', 'b', 1_001, 500);
-    expect(second).toMatchObject({ owner: 'b' });
-    await store.release(first!);
-    expect(await store.lease('projector', 'a', 1_002, 500)).toBeUndefined();
+    const first = await ask('a');
+    await subject.store().release(first!);
+    now += 1;
+    expect(await ask('b')).toMatchObject({ owner: 'b' });
+    await subject.store().release(first!);
+    now += 1;
+    expect(await ask('a')).toBeUndefined();
   });
 
   it('that an outdated release does not affect after a renewal', async () => {
-    const store = subject.store();
-    const first = await store.lease('projector', 'a', 1_000, 500);
-    await store.lease('projector', 'a', 1_200, 500);
-    await store.release(first!);
-    expect(await store.lease('projector', 'b', 1_300, 500)).toBeUndefined();
+    const first = await ask('a');
+    now += 200;
+    await ask('a');
+    await subject.store().release(first!);
+    now += 100;
+    expect(await ask('b')).toBeUndefined();
   });
 
   it('that outlive the process that opened the store', async () => {
-    await subject.store().lease('projector', 'a', 1_000, 500);
+    await ask('a');
     await subject.reopen();
-    expect(await subject.store().lease('projector', 'b', 1_100, 500)).toBeUndefined();
-    expect(await subject.store().lease('projector', 'b', 1_500, 500)).toMatchObject({ owner: 'b' });
+    now += 100;
+    expect(await ask('b')).toBeUndefined();
+    expect(await waited('b')).toBeLessThanOrEqual(2 * TTL + STEP);
   });
 
   it('to one of many concurrent callers', async () => {
-    const asked = Array.from({ length: 20 }, (_, n) =>
-      subject.store().lease('projector', `owner ${n}`, 1_000, 500),
-    );
+    const asked = Array.from({ length: 20 }, (_, n) => ask(`owner ${n}`));
     expect((await Promise.all(asked)).filter((lease) => lease !== undefined)).toHaveLength(1);
   });
 
-  it('that are not stolen within the maximum clock skew', async () => {
-    const store = subject.store();
-    await store.lease('projector', 'ahead', 1_000_000 + MAX_CLOCK_SKEW_MS, 500);
-    expect(await store.lease('projector', 'behind', 1_000_000, 500)).toBeUndefined();
-    expect(await store.holder('projector', 1_000_000, 500)).toBe('ahead');
+  it('that are not stolen when the clock was set back by a minute', async () => {
+    await ask('ahead', 'projector', MAX_SET_BACK_MS);
+    expect(await ask('behind')).toBeUndefined();
+    expect(await holder()).toBe('ahead');
   });
 
-  it('that are void if the clock was an hour ahead, or was stepped back since', async () => {
-    const store = subject.store();
+  it('that block nobody for longer when the clock was an hour ahead, or was set back since', async () => {
     const hour = 3_600_000;
-    await store.lease('projector', 'ahead', 1_000_000 + hour, 500);
-    expect(await store.holder('projector', 1_000_000, 500)).toBeUndefined();
-    expect(await store.lease('projector', 'b', 1_000_000, 500)).toEqual({
-      name: 'projector',
-      owner: 'b',
-      expires: 1_000_500,
-    });
-    expect(await store.holder('projector', 1_000_001, 500)).toBe('b');
-    await store.lease('rebuild', 'a', hour, 500);
-    expect(await store.lease('rebuild', 'a', 1_000, 500)).toMatchObject({ owner: 'a', expires: 1_500 });
+    await ask('ahead', 'projector', hour);
+    expect(await holder()).toBeUndefined();
+    expect(await waited('b')).toBeLessThanOrEqual(2 * TTL + STEP);
+    now += 1;
+    expect(await holder()).toBe('b');
+    await ask('a', 'rebuild', hour);
+    expect(await ask('a', 'rebuild')).toMatchObject({ owner: 'a', expires: now + TTL });
   });
 
   it('whose holder is reported until they expire', async () => {
-    const store = subject.store();
-    expect(await store.holder('projector', 1_000, 500)).toBeUndefined();
-    const lease = await store.lease('projector', 'a', 1_000, 500);
-    expect(await store.holder('projector', 1_499, 500)).toBe('a');
-    expect(await store.holder('another', 1_499, 500)).toBeUndefined();
-    expect(await store.holder('projector', 1_500, 500)).toBeUndefined();
-    await store.release(lease!);
-    expect(await store.holder('projector', 1_001, 500)).toBeUndefined();
+    expect(await holder()).toBeUndefined();
+    const lease = await ask('a');
+    now += TTL - 1;
+    expect(await holder()).toBe('a');
+    expect(await holder('another')).toBeUndefined();
+    now += 1;
+    expect(await holder()).toBeUndefined();
+    now += 1 - TTL;
+    await subject.store().release(lease!);
+    expect(await holder()).toBeUndefined();
   });
 }

@@ -133,7 +133,7 @@ export function reading(subject: Subject): void {
       () => store.get(target, ['d1']),
       () => store.count(target, EVERYTHING),
       () => store.snapshot(target, EVERYTHING)[Symbol.asyncIterator]().next(),
-      () => store.lease('projector', 'a', 0, 1),
+      () => store.lease('projector', 'a', () => 0, 1),
       () => store.sweep(),
     ];
     for (const ask of asked) await expect(ask()).rejects.toMatchObject(unavailable);

@@ -6,11 +6,12 @@ import {
   type ReadStore,
   type Target,
 } from '../../../src/kernel/read-store';
+import { type Clock } from '../../../src/runtime/clock';
 
 /** The store as the test at hand has it. */
 export interface Subject {
-  /** A new, empty one. */
-  readonly open: () => Promise<ReadStore>;
+  /** A new, empty one; by default with the system clock. */
+  readonly open: (clock?: Clock) => Promise<ReadStore>;
   readonly store: () => ReadStore;
   readonly reopen: () => Promise<ReadStore>;
   readonly close: () => Promise<void>;
@@ -18,7 +19,7 @@ export interface Subject {
 
 /** A new empty store for each test. */
 export function freshForEach(subject: Subject): void {
-  beforeEach(subject.open);
+  beforeEach(() => subject.open());
   afterEach(subject.close);
 }
 

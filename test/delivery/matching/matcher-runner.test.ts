@@ -75,7 +75,7 @@ describe('the matcher', () => {
   it('stands by while another process has the lease, and takes over when it has expired', () =>
     withLogs('sqlite', async (logs) => {
       let now = 0;
-      await logs.leases.lease('matcher', 'other', now, 30_000);
+      await logs.leases.lease('matcher', 'other', () => now, 30_000);
       const matcher = matcherOf(logs, { clock: new TestClock(() => now) });
       const head = await appendAll(logs.log, [SUBSCRIBED, MOVED]);
       matcher.start();

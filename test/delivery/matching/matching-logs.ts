@@ -200,7 +200,7 @@ export function withoutExclusion(leases: Leases): Leases {
         ? async (...[lease, owner, now, ttl]: Parameters<Leases['lease']>) => ({
             name: lease,
             owner,
-            expires: now + ttl,
+            expires: now() + ttl,
           })
         : (Reflect.get(target, name) as () => unknown).bind(target),
   });

@@ -153,7 +153,7 @@ describe.each(['sqlite', 'eventstoredb'] as const)('parked events over %s', (eng
       const losing = counted(logs.log, async () => {
         time += 2 * MATCHER_LEASE.ms;
         const { name, ms } = MATCHER_LEASE;
-        if ((await logs.leases.lease(name, 'two', time, ms)) === undefined) throw new Error('not lost');
+        if ((await logs.leases.lease(name, 'two', () => time, ms)) === undefined) throw new Error('not lost');
       });
       const other = matcherOver(
         { ...logs, log: losing.log },

@@ -3,7 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { execute, toNewEvent } from '../../../src/kernel/decider';
 import { type NewEvent, START } from '../../../src/kernel/event';
 import { EngineUnavailable } from '../../../src/kernel/event-log';
-import { MAX_CLOCK_SKEW_MS } from '../../../src/kernel/leases';
+import { type Leases, MAX_SET_BACK_MS } from '../../../src/kernel/leases';
 import {
   MATCHED,
   type MatchedEvent,
@@ -12,6 +12,7 @@ import {
 } from '../../../src/domain/deliveries/delivery-events';
 import { partitionOf, PARTITIONS } from '../../../src/domain/subscriptions/receiver-id';
 import { type MakeAttempt } from '../../../src/delivery/scheduling/dispatcher';
+import { takePartition } from '../../../src/delivery/scheduling/owned-partition';
 import { type Attempt } from '../../../src/delivery/sending/attempt';
 import { subscriptionDecider } from '../../../src/domain/subscriptions/subscription';
 import { SYSTEM_CLOCK } from '../../../src/runtime/clock';
@@ -346,7 +347,7 @@ describe('The runner of deliveries', () => {
     await due(targets, 1);
     await until(async () => (await outcomes()).length === 40);
     stuck.isStuck = true;
-    back = 2 * MAX_CLOCK_SKEW_MS;
+    back = 2 * MAX_SET_BACK_MS;
     const second = start('two', two.attempt, { clock }, times);
     await until(async () => (await takenBy('two')) === PARTITIONS);
     await second.stop();
@@ -355,6 +356,33 @@ describe('The runner of deliveries', () => {
     await until(async () => (await outcomes()).length === 80);
     const sent = [...one.attempts, ...two.attempts].map(({ id }) => id);
     expect([sent.length, new Set(sent).size]).toEqual([80, 80]);
+  });
+
+  it('asks for the lease again when an append conflicts: another process has the partition (decisions N3)', async () => {
+    const refused: string[] = [];
+    const leases = new Proxy(world.engines.leases, {
+      get(target, name) {
+        if (name !== 'lease') return (Reflect.get(target, name) as () => unknown).bind(target);
+        return async (...args: Parameters<Leases['lease']>) => {
+          const lease = await target.lease(...args);
+          if (lease === undefined) refused.push(args[0]);
+          return lease;
+        };
+      },
+    });
+    const targets = await targetsOf(1);
+    const partition = partitionOf(targets[0]!.receiver);
+    const name = `notifier-partition-${partition}`;
+    const times = { leaseMs: 30_000 };
+    start('one', ending({}).attempt, { leases }, times);
+    await until(async () => (await takenBy('one')) === PARTITIONS);
+    // By a clock that was wrong for a moment: the lease of the other one has not ended.
+    const ahead = (): number => Date.now() + 40_000;
+    expect(await world.engines.leases.lease(name, 'two', ahead, times.leaseMs)).toBeDefined();
+    await takePartition(SYSTEM_CLOCK, world.deliveries, partition, { owner: 'two' });
+    await due(targets, 1);
+    await until(() => refused.includes(name));
+    expect((await takers()).get(partitionStream(partition))?.at(-1)).toBe('two');
   });
 
   it('disables a receiver that answers 410, holds its messages, and sends them once it is enabled (decisions N8)', async () => {

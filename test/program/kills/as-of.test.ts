@@ -29,7 +29,7 @@ test('read models as of a time whose build is killed are continued, and are thos
   expect(begun).toBeDefined();
 
   // Frees the lease of the killed process, which otherwise expires after ten seconds.
-  const lease = await world.store.lease('as-of', 'nobody', Date.now() + 60_000, 1);
+  const lease = await world.store.lease('as-of', 'nobody', () => Date.now() + 60_000, 1);
   if (lease !== undefined) await world.store.release(lease);
   const built = await runProgram(args, environment());
   expect([built.code, built.stdout]).toEqual([

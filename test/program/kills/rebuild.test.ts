@@ -54,7 +54,7 @@ async function rebuildAll(): Promise<void> {
 
 /** Frees the lease of a killed rebuild, which otherwise expires after ten seconds. */
 async function freeLease(): Promise<void> {
-  const lease = await world.store.lease('rebuild', 'nobody', Date.now() + 60_000, 1);
+  const lease = await world.store.lease('rebuild', 'nobody', () => Date.now() + 60_000, 1);
   if (lease !== undefined) await world.store.release(lease);
 }
 

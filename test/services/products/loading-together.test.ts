@@ -132,12 +132,12 @@ describe('Two processes that load one feed at the same time', () => {
   });
 
   test('wait for a crashed one until its lease ends, and not at all once they are closed', async () => {
-    await engines.leases.lease(`load-feed-${FEED}`, 'one that has died', Date.now(), 600);
+    await engines.leases.lease(`load-feed-${FEED}`, 'one that has died', Date.now, 600);
     const waited = performance.now();
     await load(newLoader(engines.log, feedLeases(SYSTEM_CLOCK, engines.leases)), products(0, 1));
     expect(performance.now() - waited).toBeGreaterThan(500);
 
-    await engines.leases.lease(`load-feed-${FEED}`, 'another', Date.now(), 600_000);
+    await engines.leases.lease(`load-feed-${FEED}`, 'another', Date.now, 600_000);
     const stopped = newLoader(engines.log, feedLeases(SYSTEM_CLOCK, engines.leases));
     const broken = load(stopped, products(0, 2)).catch((error: unknown) => error);
     await stopped.close();

@@ -206,7 +206,7 @@ export class EmbeddedStore extends ReadStore {
     yield* this.onOwnConnection(target, (own) => resumedScan(own, filter, after, this.snapshotMs));
   }
 
-  async lease(name: string, owner: string, now: number, ttl: number): Promise<Lease | undefined> {
+  async lease(name: string, owner: string, now: () => number, ttl: number): Promise<Lease | undefined> {
     return this.registry.leases.lease(name, owner, now, ttl);
   }
 
