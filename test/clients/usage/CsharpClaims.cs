@@ -55,7 +55,7 @@ static class CsharpClaims
             programId: new long[] { 101 },
             minTransactionDate: Day,
             sortBy: SortBy.ClaimId,
-            sortOrder: SortOrder3.Desc,
+            sortOrder: SortOrder.Desc,
             limit: 3);
         var claims = listed.Result.ToList();
         seen["listed"] = claims.Select(claim => Orders.IndexOf(claim.OrderNumber));
