@@ -1,10 +1,11 @@
-import { countGroups, GroupFinder } from './groups';
-import { merged, mergedFrom } from './heap';
+import { GroupFinder } from './groups';
+import { merged, mergedFrom } from './sorting';
 import { Group, type Hit, Ordering, Ranked } from './hits';
 import { DECODED, everyFew, type Matches, matchesOf, type Searched } from './matches';
 import { type IndexAnswer, type IndexQuery } from './query';
-import { type Schema } from './segment';
-import { decode, SPAN } from './containers';
+import { type Schema, type StoredGroups } from './segment';
+import { addToBitmap, NumberSet, type OrdinalSet } from './sets';
+import { decode, SPAN, WORDS } from './containers';
 import { bytesOf, compareBytes } from './bytes';
 
 /** Answers a query from all segments. */
@@ -37,6 +38,108 @@ export function answer(
     rows: page.map(({ members }) => members.slice(0, group?.members ?? 1).map(rowOf)),
     ...(last === undefined ? {} : { next: { keys: last.keys, id: last.first.id } }),
   };
+}
+
+/** The number of distinct groups of all matches. */
+function countGroups(all: readonly Matches[], column: string, check: () => void): number {
+  const marks = new NumberSet();
+  let alone = 0;
+  const found = all.filter(({ count }) => count > 0);
+  for (const matches of found) {
+    const groups = matches.segment.groupsOf(column);
+    const { docs } = matches.segment;
+    if (groups.present !== undefined && matches.count * 2 > docs) {
+      // By what does not match, which is less: the groups that are lost with it.
+      const left = found.length === 1 ? undefined : groups.present.slice();
+      const gone: Gone = { docs: 0, groups: 0, alone: 0, left };
+      if (matches.count < docs) {
+        const matching = bitmapFor(matches.set);
+        for (let first = 0; first < docs; first += SPAN) {
+          check();
+          countGone(gone, groups, matching, first, Math.min(first + SPAN, docs));
+        }
+      }
+      if (left === undefined) {
+        const several = groups.docsOfSeveral - gone.docs;
+        return matches.count - several + groups.ofSeveral - gone.groups;
+      }
+      alone += docs - groups.members.length - gone.alone;
+      marks.addBitmap(left);
+      continue;
+    }
+    const { numbers, greatest } = groups;
+    for (const [span, container] of matches.set.containers.entries()) {
+      check();
+      const decoded = decode(container, span * SPAN, DECODED);
+      alone += marks.addAll(numbers, greatest, DECODED, decoded);
+    }
+  }
+  return alone + marks.count();
+}
+
+/** For one set at a time: making an array takes as long as filling it. */
+let bitmap = new Int32Array(0);
+
+function bitmapFor(set: OrdinalSet): Int32Array {
+  const length = set.containers.length * WORDS;
+  if (bitmap.length < length) bitmap = new Int32Array(length);
+  else bitmap.fill(0, 0, length);
+  addToBitmap(set, bitmap);
+  return bitmap;
+}
+
+/** What of one segment does not match: documents, and groups of which no document does. */
+interface Gone {
+  docs: number;
+  groups: number;
+  /** With the number 0. */
+  alone: number;
+  /** A bitmap of numbers, of which theirs are removed. Undefined: only documents that are not alone are looked at. */
+  readonly left: Int32Array | undefined;
+}
+
+/**
+ * Counts the documents, from one ordinal to before another one, that do not match, and the groups of which no other one
+ * matches: each at its first document. Most have another one that matches, which is found by one bit.
+ */
+function countGone(
+  gone: Gone,
+  { next, numbers, several }: Pick<StoredGroups, 'next' | 'numbers' | 'several'>,
+  matching: Int32Array,
+  from: number,
+  to: number,
+): void {
+  const { left } = gone;
+  let docs = 0;
+  let groups = 0;
+  let alone = 0;
+  for (let index = from >>> 5; index << 5 < to; index += 1) {
+    let word = ~(matching[index] ?? 0);
+    if (left === undefined) word &= several[index] ?? 0;
+    // Bits beyond the last document.
+    if (to - (index << 5) < 32) word &= (1 << (to & 31)) - 1;
+    while (word !== 0) {
+      const lowest = word & -word;
+      word ^= lowest;
+      docs += 1;
+      const ordinal = (index << 5) + 31 - Math.clz32(lowest);
+      let other = next[ordinal] ?? 0;
+      // Seldom mispredicted.
+      if ((((matching[other >>> 5] ?? 0) >>> (other & 31)) & 1) === 1) continue;
+      while (other > ordinal && (((matching[other >>> 5] ?? 0) >>> (other & 31)) & 1) === 0)
+        other = next[other] ?? 0;
+      if (other !== ordinal) continue;
+      const number = numbers[ordinal] ?? 0;
+      if (number === 0) alone += 1;
+      else {
+        groups += 1;
+        if (left !== undefined) left[number >>> 5] = (left[number >>> 5] ?? 0) & ~(1 << (number & 31));
+      }
+    }
+  }
+  gone.docs += docs;
+  gone.groups += groups;
+  gone.alone += alone;
 }
 
 /** So many single documents from the offset on, as groups of one. */

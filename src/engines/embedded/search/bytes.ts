@@ -120,3 +120,12 @@ export class ByteWriter {
     this.bytes = larger;
   }
 }
+
+/** Numbers in memory that threads may share. */
+export function sharedArray(length: number): Uint32Array {
+  return new Uint32Array(new SharedArrayBuffer(length * Uint32Array.BYTES_PER_ELEMENT));
+}
+
+export function sharedBitmap(bits: number): Int32Array {
+  return new Int32Array(new SharedArrayBuffer(Math.ceil(bits / 32) * Int32Array.BYTES_PER_ELEMENT));
+}

@@ -357,29 +357,6 @@ export function decode(
   return at;
 }
 
-/** Adds a container to the part of a larger bitmap that begins with the word `first`. */
-export function addTo(bitmap: Int32Array, first: number, { count, sorted, words }: Container): void {
-  if (words !== undefined)
-    for (let at = 0; at < WORDS; at += 1) bitmap[first + at] = (bitmap[first + at] ?? 0) | (words[at] ?? 0);
-  else if (sorted === undefined) fillBits(bitmap, first * 32, first * 32 + count);
-  else addNumbers(bitmap, first, sorted, 0, count);
-}
-
-/** Adds some numbers to the part of a larger bitmap that begins with the word `first`. */
-export function addNumbers(
-  bitmap: Int32Array,
-  first: number,
-  numbers: Uint16Array,
-  from: number,
-  to: number,
-): void {
-  for (let at = from; at < to; at += 1) {
-    const number = numbers[at] ?? 0;
-    const index = first + (number >>> 5);
-    bitmap[index] = (bitmap[index] ?? 0) | (1 << (number & 31));
-  }
-}
-
 /** How many numbers of a container are in the part of a larger bitmap that begins with the word `first`. */
 export function countIn(bitmap: Int32Array, first: number, { count, sorted, words }: Container): number {
   let found = 0;

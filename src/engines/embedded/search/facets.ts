@@ -2,8 +2,9 @@ import { bytesOf, textOf } from './bytes';
 import { decode, SPAN } from './containers';
 import { CHECKED, CONTROL, CountedMatches, countLabels, labelsOf, mostOf, type TokenLabels } from './labels';
 import { countCommon, countFewIn, type OrdinalSet, overheadOf, union } from './sets';
-import { type DictionaryReader, MAX_INLINE } from './dictionary';
-import { FirstItems } from './heap';
+import { MAX_INLINE } from './blocks';
+import { type DictionaryReader } from './dictionary';
+import { FirstItems } from './sorting';
 import {
   DECODED,
   everyFew,

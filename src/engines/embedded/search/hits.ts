@@ -1,7 +1,7 @@
 import { compareTexts } from './bytes';
 import { decode, SPAN } from './containers';
 import { difference, intersection, type OrdinalSet, setOf, union, Walk } from './sets';
-import { FirstItems } from './heap';
+import { FirstItems } from './sorting';
 import { CHECKED, DECODED, Evaluation, everyFew, firstWhere, type Matches, type Searched } from './matches';
 import { type After, type IndexFilter, type Key, type IndexOrder } from './query';
 import { type Schema, type StoredOrder } from './segment';

@@ -1,7 +1,8 @@
 import { bytesOf, textOf } from './bytes';
 import { decode, SPAN } from './containers';
-import { type Dictionary, MAX_INLINE } from './dictionary';
-import { FirstItems } from './heap';
+import { MAX_INLINE } from './blocks';
+import { type Dictionary } from './dictionary';
+import { FirstItems } from './sorting';
 import { DECODED, everyFew, type Matches } from './matches';
 import { type Count, type IndexFacet } from './query';
 import { type Segment } from './segment';

@@ -15,7 +15,8 @@ import {
   union,
   unorderedSet,
 } from './sets';
-import { type Dictionary, type DictionaryReader, type Entry, MAX_INLINE } from './dictionary';
+import { type Entry, MAX_INLINE } from './blocks';
+import { type Dictionary, type DictionaryReader } from './dictionary';
 import { type IndexFilter } from './query';
 import { SAMPLED, type Schema, type Segment, type StoredOrder } from './segment';
 import { type Derived, type Numbers } from './storage';

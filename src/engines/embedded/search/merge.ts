@@ -1,10 +1,11 @@
 import { decode, SPAN } from './containers';
 import { type OrdinalSet, setOf } from './sets';
-import { dictionaryNames, type DictionaryReader, DictionaryWriter, MAX_INLINE } from './dictionary';
+import { MAX_INLINE } from './blocks';
+import { dictionaryNames, type DictionaryReader, DictionaryWriter } from './dictionary';
 import { DECODED } from './matches';
-import { type Schema, type Segment, sortedBy, writeSegment, writeSegmentNumbers } from './segment';
+import { type Schema, type Segment, writeSegment, writeSegmentNumbers } from './segment';
 import { type BlobWriter } from './storage';
-import { Heap } from './heap';
+import { Heap, sortedBy } from './sorting';
 
 /** A segment to merge, without its deleted documents. It reads without the cache. */
 interface MergedSegment {

@@ -14,18 +14,17 @@ import {
   tiersOf,
 } from './manifest';
 import { matchesOf, type Searched } from './matches';
-import { type Draft, OpenSegments, withoutEmpty } from './open-segments';
+import { OpenSegments, type PartitionDraft, Sharing, withoutEmpty } from './open-segments';
 import { type IndexAnswer, type Count, type IndexFacet, type IndexFilter, type IndexQuery } from './query';
 import {
   type IndexedDocument,
   MOST_DOCUMENTS,
-  ordinalsBelow,
   type Schema,
   Segment,
   writeDocuments,
   writeSegment,
 } from './segment';
-import { Sharing } from './sharing';
+import { ordinalsBelow } from './sorting';
 import { type BlobCache, type Blobs, CheckedBlobs, type SharedArrays } from './storage';
 
 const NOTHING_RECORDED = { first: 0, next: 0, docs: 0, bytes: 0 } as const;
@@ -109,7 +108,7 @@ export class SearchIndex {
   /** Saves what becomes of some partitions, and of the rest of the manifest. */
   private update<One extends { readonly partition: number }>(
     ones: readonly One[],
-    updated: (before: Draft, one: One) => Draft,
+    updated: (before: PartitionDraft, one: One) => PartitionDraft,
     others: Partial<Root> = {},
   ): void {
     const { root, partitions } = this.manifest.read();

@@ -1,8 +1,9 @@
-import { bytesOf, textOf } from './bytes';
+import { bytesOf, sharedArray, sharedBitmap, textOf } from './bytes';
 import { setBit, SPAN } from './containers';
 import { decodeSet, emptySet, encodeSet, type OrdinalSet } from './sets';
 import { Dictionary, dictionaryNames } from './dictionary';
 import { SortedIds, writeTerms } from './postings';
+import { sortedBy } from './sorting';
 import {
   type BlobReader,
   type BlobWriter,
@@ -12,7 +13,6 @@ import {
   Numbers,
   PackReader,
   PackWriter,
-  sharedArray,
   type SharedArrays,
   writeNumbers,
 } from './storage';
@@ -283,10 +283,6 @@ function linksOf(
   return { next, present, several, docsOfSeveral, ofSeveral };
 }
 
-function sharedBitmap(bits: number): Int32Array {
-  return new Int32Array(new SharedArrayBuffer(Math.ceil(bits / 32) * Int32Array.BYTES_PER_ELEMENT));
-}
-
 function stored<Value>(map: Map<string, Value>, name: string, make: () => Value): Value {
   let value = map.get(name);
   if (value === undefined) {
@@ -360,53 +356,6 @@ export function* writeSegmentNumbers(
   blobs.write(names.head(segment), bytesOf(JSON.stringify({ present, members } satisfies Head)));
 }
 
-/**
- * Items in the order of their values, missing ones last; ties as given. Whole numbers, if they do not differ too much,
- * are sorted as one floating point number each with the place of the item, which takes a tenth of the time.
- */
-export function sortedBy(items: Uint32Array, values: Float64Array, descending = false): Uint32Array {
-  const count = items.length;
-  const keys = new Float64Array(count);
-  let least = Infinity;
-  let greatest = -Infinity;
-  let isWhole = true;
-  for (let at = 0; at < count; at += 1) {
-    const value = values[items[at] ?? 0] ?? NaN;
-    keys[at] = descending ? -value : value;
-    if (Number.isNaN(value)) continue;
-    const key = keys[at] ?? 0;
-    if (key < least) least = key;
-    if (key > greatest) greatest = key;
-    if (!Number.isInteger(key)) isWhole = false;
-  }
-  const room = 2 ** (32 - Math.clz32(count));
-  const sorted = new Uint32Array(count);
-  if (greatest < least) {
-    least = 0;
-    greatest = 0;
-  }
-  if (isWhole && (greatest - least + 2) * room < Number.MAX_SAFE_INTEGER) {
-    for (let at = 0; at < count; at += 1) {
-      const key = keys[at] ?? NaN;
-      keys[at] = (Number.isNaN(key) ? greatest - least + 1 : key - least) * room + at;
-    }
-    keys.sort();
-    for (let at = 0; at < count; at += 1) {
-      const key = keys[at] ?? 0;
-      sorted[at] = items[key - Math.floor(key / room) * room] ?? 0;
-    }
-    return sorted;
-  }
-  for (let at = 0; at < count; at += 1) if (Number.isNaN(keys[at])) keys[at] = Infinity;
-  const places = ordinalsBelow(count).sort((a, b) => {
-    const x = keys[a] ?? 0;
-    const y = keys[b] ?? 0;
-    return x < y ? -1 : x > y ? 1 : a - b;
-  });
-  for (let at = 0; at < count; at += 1) sorted[at] = items[places[at] ?? 0] ?? 0;
-  return sorted;
-}
-
 /** How many documents a segment may have: their ordinals share a floating point number with that of a group. */
 export const MOST_DOCUMENTS = 2 ** 24;
 /** How many groups there may be. */
@@ -428,12 +377,6 @@ function membersOf(values: Float64Array, column: string): Uint32Array {
   const sorted = keys.subarray(0, count).sort();
   for (let at = 0; at < count; at += 1) members[at] = (sorted[at] ?? 0) % MOST_DOCUMENTS;
   return members;
-}
-
-export function ordinalsBelow(count: number): Uint32Array {
-  const ordinals = new Uint32Array(count);
-  for (let at = 0; at < count; at += 1) ordinals[at] = at;
-  return ordinals;
 }
 
 /** Writes the blobs of the segment of some documents, in steps. */

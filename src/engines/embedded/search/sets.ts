@@ -1,6 +1,4 @@
 import {
-  addNumbers,
-  addTo,
   and,
   andNot,
   compact,
@@ -157,6 +155,23 @@ export function bitmapOf(set: OrdinalSet): Int32Array {
 /** Adds a set to a bitmap of the same size. */
 export function addToBitmap({ containers }: OrdinalSet, bitmap: Int32Array): void {
   for (const [span, container] of containers.entries()) addTo(bitmap, span * WORDS, container);
+}
+
+/** Adds a container to the part of a larger bitmap that begins with the word `first`. */
+function addTo(bitmap: Int32Array, first: number, { count, sorted, words }: Container): void {
+  if (words !== undefined)
+    for (let at = 0; at < WORDS; at += 1) bitmap[first + at] = (bitmap[first + at] ?? 0) | (words[at] ?? 0);
+  else if (sorted === undefined) fillBits(bitmap, first * 32, first * 32 + count);
+  else addNumbers(bitmap, first, sorted, 0, count);
+}
+
+/** Adds some numbers to the part of a larger bitmap that begins with the word `first`. */
+function addNumbers(bitmap: Int32Array, first: number, numbers: Uint16Array, from: number, to: number): void {
+  for (let at = from; at < to; at += 1) {
+    const number = numbers[at] ?? 0;
+    const index = first + (number >>> 5);
+    bitmap[index] = (bitmap[index] ?? 0) | (1 << (number & 31));
+  }
 }
 
 /** The set of a bitmap, which becomes part of it. */
@@ -318,4 +333,58 @@ export function addStored(
 /** Bytes of memory that a set takes besides those that it was decoded from. */
 export function overheadOf({ containers }: OrdinalSet): number {
   return containers.reduce((sum, { count }) => sum + (count === 0 ? 8 : 140), 200);
+}
+
+/** Numbers below a limit that grows. */
+export class NumberSet {
+  private words = new Int32Array(1_024);
+
+  has(number: number): boolean {
+    return ((this.words[number >>> 5] ?? 0) & (1 << (number & 31))) !== 0;
+  }
+
+  /** Marks a number; false if it was marked. */
+  add(number: number): boolean {
+    const index = number >>> 5;
+    this.reserve(number);
+    const word = this.words[index] ?? 0;
+    const bit = 1 << (number & 31);
+    this.words[index] = word | bit;
+    return (word & bit) === 0;
+  }
+
+  /**
+   * Marks the numbers of some ordinals, but for 0, and returns how many of these have 0. Numbers are at most
+   * `greatest`. Without a branch per number, which would often be mispredicted.
+   */
+  addAll(numbers: Uint32Array, greatest: number, ordinals: Int32Array, count: number): number {
+    this.reserve(greatest);
+    const { words } = this;
+    let zeros = 0;
+    for (let at = 0; at < count; at += 1) {
+      const number = numbers[ordinals[at] ?? 0] ?? 0;
+      words[number >>> 5] = (words[number >>> 5] ?? 0) | (1 << (number & 31));
+      zeros += (number - 1) >>> 31;
+    }
+    words[0] = (words[0] ?? 0) & ~1;
+    return zeros;
+  }
+
+  addBitmap(others: Int32Array): void {
+    this.reserve(others.length * 32 - 1);
+    const { words } = this;
+    for (let at = 0; at < others.length; at += 1) words[at] = (words[at] ?? 0) | (others[at] ?? 0);
+  }
+
+  count(): number {
+    return countBits(this.words);
+  }
+
+  private reserve(greatest: number): void {
+    const index = greatest >>> 5;
+    if (index < this.words.length) return;
+    const larger = new Int32Array(Math.max(this.words.length * 2, index + 1));
+    larger.set(this.words);
+    this.words = larger;
+  }
 }

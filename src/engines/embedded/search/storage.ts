@@ -1,5 +1,5 @@
 import { crc32 } from 'node:zlib';
-import { bytesOf, textOf } from './bytes';
+import { bytesOf, sharedArray, textOf } from './bytes';
 import { keepingBitmaps } from './containers';
 
 /**
@@ -445,8 +445,3 @@ export class Numbers {
 }
 
 export const BEYOND_32_BITS = 2 ** 32;
-
-/** Numbers in memory that threads may share. */
-export function sharedArray(length: number): Uint32Array {
-  return new Uint32Array(new SharedArrayBuffer(length * Uint32Array.BYTES_PER_ELEMENT));
-}

@@ -183,3 +183,56 @@ export class FirstItems<Item> {
     return items.reverse();
   }
 }
+
+/**
+ * Items in the order of their values, missing ones last; ties as given. Whole numbers, if they do not differ too much,
+ * are sorted as one floating point number each with the place of the item, which takes a tenth of the time.
+ */
+export function sortedBy(items: Uint32Array, values: Float64Array, descending = false): Uint32Array {
+  const count = items.length;
+  const keys = new Float64Array(count);
+  let least = Infinity;
+  let greatest = -Infinity;
+  let isWhole = true;
+  for (let at = 0; at < count; at += 1) {
+    const value = values[items[at] ?? 0] ?? NaN;
+    keys[at] = descending ? -value : value;
+    if (Number.isNaN(value)) continue;
+    const key = keys[at] ?? 0;
+    if (key < least) least = key;
+    if (key > greatest) greatest = key;
+    if (!Number.isInteger(key)) isWhole = false;
+  }
+  const room = 2 ** (32 - Math.clz32(count));
+  const sorted = new Uint32Array(count);
+  if (greatest < least) {
+    least = 0;
+    greatest = 0;
+  }
+  if (isWhole && (greatest - least + 2) * room < Number.MAX_SAFE_INTEGER) {
+    for (let at = 0; at < count; at += 1) {
+      const key = keys[at] ?? NaN;
+      keys[at] = (Number.isNaN(key) ? greatest - least + 1 : key - least) * room + at;
+    }
+    keys.sort();
+    for (let at = 0; at < count; at += 1) {
+      const key = keys[at] ?? 0;
+      sorted[at] = items[key - Math.floor(key / room) * room] ?? 0;
+    }
+    return sorted;
+  }
+  for (let at = 0; at < count; at += 1) if (Number.isNaN(keys[at])) keys[at] = Infinity;
+  const places = ordinalsBelow(count).sort((a, b) => {
+    const x = keys[a] ?? 0;
+    const y = keys[b] ?? 0;
+    return x < y ? -1 : x > y ? 1 : a - b;
+  });
+  for (let at = 0; at < count; at += 1) sorted[at] = items[places[at] ?? 0] ?? 0;
+  return sorted;
+}
+
+export function ordinalsBelow(count: number): Uint32Array {
+  const ordinals = new Uint32Array(count);
+  for (let at = 0; at < count; at += 1) ordinals[at] = at;
+  return ordinals;
+}
