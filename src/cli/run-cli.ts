@@ -8,7 +8,17 @@ import { codeOf } from '../kernel/unknown';
 import { without } from '../kernel/without';
 import { SYSTEM_CLOCK } from '../runtime/clock';
 import { isAbort } from '../runtime/unavailable';
-import { secretValue } from '../settings/settings';
+import {
+  flagOf,
+  namesFile,
+  secretValue,
+  type Setting,
+  SETTING_NAMES,
+  settingInForce,
+  SETTINGS,
+  settingsTable,
+  withoutPassword,
+} from '../settings/settings';
 import { addCategories, addMappings } from './categories';
 import { addClaims, addTransactions } from './transactions';
 import { addFeeds, addProducts } from './feeds';
@@ -20,13 +30,14 @@ import { addProjections, addRebuild, addParked } from './projections';
 import {
   addReasons,
   addSettings,
-  addSettingsVerb,
   type CliParts,
   configOf,
+  flagsOf,
   integerFrom,
   type JsonFlag,
   onEngines,
   printList,
+  type SettingFlags,
   withJson,
 } from './settings';
 import { addSql } from './sql';
@@ -253,4 +264,38 @@ function secretOf(given: string | undefined, { environment }: CliParts): { reado
   const set = environment[SECRET]?.trim();
   if (given !== undefined) return { secret: secretValue(given, '--secret') };
   return set === undefined || set === '' ? {} : { secret: secretValue(set, SECRET) };
+}
+
+function addSettingsVerb(affilog: Command, parts: CliParts): void {
+  const { stdout, stderr } = parts;
+  affilog
+    .command('settings')
+    .description('Print the settings in force and where each comes from: flag, environment or default.')
+    .option('--markdown', 'Print the table of all settings with their descriptions instead.')
+    .option('--json', 'One JSON object a line.')
+    .action(async ({ markdown = false, json = false }: SettingsFlags, command: Command) => {
+      stdout.write(markdown ? settingsTable() : settingsInForce(parts, flagsOf(command), json));
+      if (markdown) return;
+      const config = await configOf(command, parts);
+      const { warningsOf } = await import('../settings/config.js');
+      for (const line of warningsOf(config)) stderr.write(`affilog: ${line}\n`);
+    });
+}
+
+interface SettingsFlags extends JsonFlag {
+  readonly markdown?: boolean;
+}
+
+function settingsInForce({ environment }: CliParts, flags: SettingFlags, json: boolean): string {
+  const rows = SETTING_NAMES.map((name) => {
+    const setting: Setting = SETTINGS[name];
+    const { value, source } = settingInForce(name, environment, flags);
+    const isFile = setting.fromFile === true && namesFile(value?.trim() ?? '');
+    const shown = setting.secret === true && !isFile ? '(hidden)' : withoutPassword(value ?? '');
+    return [name, value === undefined ? '(not set)' : shown, source === 'flag' ? flagOf(name) : source];
+  });
+  if (json)
+    return rows.map(([name, value, source]) => `${JSON.stringify({ name, value, source })}\n`).join('');
+  const widths = [0, 1].map((column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
+  return rows.map((row) => `${row.map((cell, at) => cell.padEnd(widths[at] ?? 0)).join('  ')}\n`).join('');
 }

@@ -14,13 +14,10 @@ import {
   camelCase,
   describedSetting,
   flagOf,
-  namesFile,
   type Setting,
   SETTING_NAMES,
-  settingInForce,
   type SettingName,
   SETTINGS,
-  settingsTable,
   withoutPassword,
 } from '../settings/settings';
 import { CommandError, UsageError } from '../operations/command-error';
@@ -47,41 +44,7 @@ export interface CliParts {
   readonly threads: boolean;
 }
 
-export function addSettingsVerb(affilog: Command, parts: CliParts): void {
-  const { stdout, stderr } = parts;
-  affilog
-    .command('settings')
-    .description('Print the settings in force and where each comes from: flag, environment or default.')
-    .option('--markdown', 'Print the table of all settings with their descriptions instead.')
-    .option('--json', 'One JSON object a line.')
-    .action(async ({ markdown = false, json = false }: SettingsFlags, command: Command) => {
-      stdout.write(markdown ? settingsTable() : settingsInForce(parts, flagsOf(command), json));
-      if (markdown) return;
-      const config = await configOf(command, parts);
-      const { warningsOf } = await import('../settings/config.js');
-      for (const line of warningsOf(config)) stderr.write(`affilog: ${line}\n`);
-    });
-}
-
-interface SettingsFlags extends JsonFlag {
-  readonly markdown?: boolean;
-}
-
-type SettingFlags = Readonly<Partial<Record<SettingName, string>>>;
-
-function settingsInForce({ environment }: CliParts, flags: SettingFlags, json: boolean): string {
-  const rows = SETTING_NAMES.map((name) => {
-    const setting: Setting = SETTINGS[name];
-    const { value, source } = settingInForce(name, environment, flags);
-    const isFile = setting.fromFile === true && namesFile(value?.trim() ?? '');
-    const shown = setting.secret === true && !isFile ? '(hidden)' : withoutPassword(value ?? '');
-    return [name, value === undefined ? '(not set)' : shown, source === 'flag' ? flagOf(name) : source];
-  });
-  if (json)
-    return rows.map(([name, value, source]) => `${JSON.stringify({ name, value, source })}\n`).join('');
-  const widths = [0, 1].map((column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
-  return rows.map((row) => `${row.map((cell, at) => cell.padEnd(widths[at] ?? 0)).join('  ')}\n`).join('');
-}
+export type SettingFlags = Readonly<Partial<Record<SettingName, string>>>;
 
 /** Commands that do not have the settings of the engines, and the settings that they have. */
 const OTHER_SETTINGS: Readonly<Record<string, (setting: Setting) => boolean>> = {
@@ -177,7 +140,7 @@ export async function configOf(command: Command, { environment }: CliParts): Pro
   return readConfig(environment, flagsOf(command));
 }
 
-function flagsOf(command: Command): SettingFlags {
+export function flagsOf(command: Command): SettingFlags {
   const options = command.opts<Readonly<Record<string, unknown>>>();
   const flags: Partial<Record<SettingName, string>> = {};
   for (const name of SETTING_NAMES) {

@@ -37,7 +37,8 @@ const LOG = 'log';
 const KEY = 'notify.key';
 /** Locked by whoever writes to the folder. */
 const LOCK = 'backup.lock';
-const DELIVERIES_COPY = /^deliveries-\d+\.sqlite/;
+const DAMAGED = `is damaged: its SHA-256 is not that of ${FILE}`;
+const DELIVERIES_COPY = /^deliveries-(\d+)\.sqlite/;
 
 const file = z.strictObject({ name: z.string().regex(/^[\w.-]+$/), bytes: z.int(), sha256: z.string() });
 const BACKUP = z.strictObject({
@@ -51,11 +52,15 @@ const BACKUP = z.strictObject({
 type Backup = z.output<typeof BACKUP>;
 type BackedUpFile = NonNullable<Backup['key']>;
 
-interface BackupOptions {
+/** What work that reads or writes a backup stops at, and reports to. */
+interface Followed<Step> {
+  readonly signal?: AbortSignal | undefined;
+  readonly onProgress?: (progress: Step) => void;
+}
+
+interface BackupOptions extends Followed<ExportProgress> {
   readonly withKey?: boolean;
   readonly clock: Clock;
-  readonly signal?: AbortSignal;
-  readonly onProgress?: (progress: ExportProgress) => void;
   /** Called once, before anything is written. */
   readonly begin: () => Promise<void>;
 }
@@ -121,7 +126,7 @@ async function backUpAlone(
     ...{ format: 1, at: clock.now().toISOString(), log: manifest },
     ...defined({ deliveries, key }),
   };
-  await requireIntact(to, backup, signal);
+  await requireIntact(to, filesOf(backup), { remedy: ': back up into an empty folder', signal });
   await writeBackup(to, backup);
   for (const name of await readdir(to))
     if (DELIVERIES_COPY.test(name) && name !== deliveries?.name) await rm(join(to, name), { force: true });
@@ -139,25 +144,22 @@ async function requireOwnFolder(to: string, before: Backup | undefined): Promise
     throw new CommandError(`${to}: expected an empty folder, or one with a backup to continue`);
 }
 
-/** Verifies each file that a backup names, by reading it. */
+/** Reads files of a backup: each has to be what was written. */
 async function requireIntact(
   folder: string,
-  { log, deliveries, key }: Backup,
-  signal: AbortSignal | undefined,
-): Promise<void> {
-  const remedy = ': back up into an empty folder';
-  for (const one of log.files) await requireHash(join(folder, LOG, one.name), one.sha256, { remedy, signal });
-  for (const one of [deliveries, key])
-    if (one !== undefined) await requireHash(join(folder, one.name), one.sha256, { remedy, signal });
-}
-
-async function requireHash(
-  path: string,
-  sha256: string,
+  files: readonly (BackedUpFile | undefined)[],
   { remedy = '', signal }: { readonly remedy?: string; readonly signal?: AbortSignal | undefined } = {},
 ): Promise<void> {
-  if ((await sha256Of(path, signal)) === sha256) return;
-  throw new CommandError(`${path} is damaged: its SHA-256 is not that of ${FILE}${remedy}`);
+  for (const one of files) {
+    if (one === undefined || (await sha256Of(join(folder, one.name), signal)) === one.sha256) continue;
+    throw new CommandError(`${join(folder, one.name)} ${DAMAGED}${remedy}`);
+  }
+}
+
+/** The files that a backup names, by their paths in its folder. */
+function filesOf({ log, deliveries, key }: Backup): readonly BackedUpFile[] {
+  const ofLog = log.files.map((one) => ({ ...one, name: join(LOG, one.name) }));
+  return [...ofLog, deliveries, key].filter((one) => one !== undefined);
 }
 
 function isPart(name: string): boolean {
@@ -169,10 +171,7 @@ async function copyDeliveries(
   to: string,
   signal: AbortSignal | undefined,
 ): Promise<BackedUpFile | undefined> {
-  const numbers = (await readdir(to)).flatMap((name) => {
-    const number = /^deliveries-(\d+)\.sqlite/.exec(name)?.[1];
-    return number === undefined ? [] : [Number(number)];
-  });
+  const numbers = (await readdir(to)).map((name) => Number(DELIVERIES_COPY.exec(name)?.[1] ?? 0));
   const name = `deliveries-${Math.max(0, ...numbers) + 1}.sqlite`;
   if (!(await copyDeliveriesTo(join(to, name), dataDir, signal))) return undefined;
   await chmod(join(to, name), 0o600);
@@ -256,11 +255,11 @@ interface DescribedBackup {
   readonly hasKey: boolean;
 }
 
-function described({ at, log, deliveries, key }: Backup): DescribedBackup {
-  const files = [...log.files, deliveries, key].filter((one) => one !== undefined);
+function described(backup: Backup): DescribedBackup {
+  const { at, log, deliveries, key } = backup;
   return {
     ...{ at, events: log.events, position: log.range.upTo },
-    bytes: files.reduce((sum, { bytes }) => sum + bytes, 0),
+    bytes: filesOf(backup).reduce((sum, { bytes }) => sum + bytes, 0),
     ...{ hasDeliveries: deliveries !== undefined, hasKey: key !== undefined },
   };
 }
@@ -292,11 +291,6 @@ export interface CheckProgress extends Progress {
   readonly phase: 'check';
 }
 
-interface CheckOptions {
-  readonly signal?: AbortSignal | undefined;
-  readonly onProgress?: (progress: CheckProgress) => void;
-}
-
 /** A backup that was read again. */
 export interface VerifiedBackup extends DescribedBackup {
   /** The time of the last event that has one (ISO 8601). */
@@ -312,16 +306,18 @@ export interface VerifiedBackup extends DescribedBackup {
  * has to fit to it. Writes nothing, so the disk may be read-only. Raises `NothingThere`, `CommandError` and system
  * errors; their messages have no path, except those of the system.
  */
-export async function verifyBackup(folder: string, options: CheckOptions = {}): Promise<VerifiedBackup> {
+export async function verifyBackup(
+  folder: string,
+  options: Followed<CheckProgress> = {},
+): Promise<VerifiedBackup> {
   const backup = await backupIn(folder);
   if (backup === undefined)
     throw new NothingThere(`there is no complete backup: expected a folder with ${FILE}, its last file`);
   const { log, deliveries, key } = backup;
-  const files = [...log.files.map((one) => ({ ...one, name: join(LOG, one.name) })), deliveries, key];
   const problems: string[] = [];
-  for (const one of files) {
-    const problem = one && (await problemOf(join(folder, one.name), one, options.signal));
-    if (problem !== undefined) problems.push(`${one?.name} ${problem}`);
+  for (const one of filesOf(backup)) {
+    const problem = await problemOf(join(folder, one.name), one, options.signal);
+    if (problem !== undefined) problems.push(`${one.name} ${problem}`);
   }
   if (problems.length > 0) return { ...described(backup), problems };
   const { until, sha256, wrong } = await readEvents(join(folder, LOG), log, options);
@@ -341,9 +337,7 @@ async function problemOf(
   try {
     const { size } = await stat(path);
     if (size !== bytes) return `has ${size} bytes in place of ${bytes}`;
-    return (await sha256Of(path, signal)) === sha256
-      ? undefined
-      : `is damaged: its SHA-256 is not that of ${FILE}`;
+    return (await sha256Of(path, signal)) === sha256 ? undefined : DAMAGED;
   } catch (error) {
     if (codeOf(error) === 'ENOENT') return 'is missing';
     throw error;
@@ -354,7 +348,7 @@ async function problemOf(
 async function readEvents(
   folder: string,
   { files, events, range, isComplete }: Backup['log'],
-  { signal, onProgress }: CheckOptions,
+  { signal, onProgress }: Followed<CheckProgress>,
 ): Promise<{ readonly until?: string; readonly sha256: string; readonly wrong: readonly string[] }> {
   const meter = new ProgressMeter(SYSTEM_CLOCK);
   const wrong: string[] = isComplete ? [] : ['the export of the log was interrupted'];
@@ -403,11 +397,6 @@ async function problemsOfDeliveries(
   }
 }
 
-interface RestoreOptions {
-  readonly signal?: AbortSignal;
-  readonly onProgress?: (progress: CopyProgress) => void;
-}
-
 export interface RestoredBackup extends Copied {
   /** When the backup was made. */
   readonly at: string;
@@ -424,15 +413,14 @@ export async function restoreBackup(
   from: string,
   { log, leases }: Pick<Engines, 'log' | 'leases'>,
   { dataDir, eventLog }: Pick<InstallationPlace, 'dataDir' | 'eventLog'>,
-  { signal, onProgress }: RestoreOptions = {},
+  { signal, onProgress }: Followed<CopyProgress> = {},
 ): Promise<RestoredBackup> {
   const backup = await backupIn(from);
   if (backup === undefined)
     throw new CommandError(`${join(from, FILE)} is missing: expected a folder with a complete backup`);
   await refuseServers(leases);
   const { at, log: manifest, deliveries, key } = backup;
-  for (const one of [deliveries, key])
-    if (one !== undefined) await requireHash(join(from, one.name), one.sha256);
+  await requireIntact(from, [deliveries, key]);
   if (!(await isImportUnfinished(dataDir)) && (await log.head()) !== START)
     throw new CommandError('the event log is not empty: expected an empty DATA_DIR, or empty servers');
   const target = join(dataDir, DELIVERIES_FILE);

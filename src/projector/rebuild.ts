@@ -29,7 +29,7 @@ import {
   type Stretch,
 } from './progress-meter';
 import { DOMAIN_LOG, type Projection, type Source } from './projection';
-import { makeLive, refuseWhilePaused, RETAIN_MS } from './standby';
+import { makeLive, makeReady, refuseWhilePaused } from './standby';
 
 /** Its signal cancels the rebuild; the next one removes what has been built. */
 export interface RebuildParts extends LeaseParts {
@@ -345,7 +345,7 @@ class Rebuild {
     comparison: Comparison | undefined,
   ): Promise<Omit<Rebuilt, 'verification'>> {
     const { store, parts } = this;
-    const { clock, then = 'swap', retainMs = RETAIN_MS } = parts;
+    const { then = 'swap' } = parts;
     const { collection } = generation;
     await this.checkNotes();
     await store.refresh(targetOf(generation));
@@ -353,16 +353,7 @@ class Rebuild {
     const bytes = await store.size(generation);
     if (then === 'swap')
       await whileSwapping(store, { ...parts, source: this.source }, () => makeLive(store, generation, parts));
-    if (then === 'keep') {
-      const before = (await readNotes(store, 'ready', [collection])).get(collection)?.generation;
-      const until = new Date(clock.wall() + Math.max(retainMs, RETAIN_MS)).toISOString();
-      await writeNote(store, 'ready', collection, { generation: generation.number, until });
-      const all = await store.generations(collection);
-      await dropGenerations(
-        store,
-        all.filter(({ number, state }) => number === before && state !== 'live'),
-      );
-    }
+    if (then === 'keep') await makeReady(store, generation, parts);
     if (then === 'drop') await dropGenerations(store, [generation]);
     await removeNote(store, this.kind, collection);
     this.generations = this.generations.filter((one) => one.collection !== collection);

@@ -105,6 +105,22 @@ export async function makeLive(
   return { collection, generation: number, ...(live === undefined ? {} : { replaced: live.number }) };
 }
 
+/** Retains a finished generation until somebody makes it live; the one that was ready before is dropped. */
+export async function makeReady(
+  store: ReadStore,
+  { collection, number: generation }: Generation,
+  { clock, retainMs = RETAIN_MS }: Pick<SwapParts, 'clock' | 'retainMs'>,
+): Promise<void> {
+  const before = (await readNotes(store, 'ready', [collection])).get(collection)?.generation;
+  const until = new Date(clock.wall() + Math.max(retainMs, RETAIN_MS)).toISOString();
+  await writeNote(store, 'ready', collection, { generation, until });
+  const all = await store.generations(collection);
+  await dropGenerations(
+    store,
+    all.filter(({ number, state }) => number === before && state !== 'live'),
+  );
+}
+
 /** What an operator has paused stays as it is: no rebuild swaps a generation in for it unasked. Raises `SwapRefused`. */
 export async function refuseWhilePaused(
   store: ReadStore,

@@ -4,9 +4,8 @@ import { listOf, record, type RecordKind } from '../../src/wire/record/record';
 import { exampleOf, xmlExampleOf, xmlWriter } from '../../src/wire/record/document';
 import { JsonSchemas } from '../../src/wire/api/openapi';
 import { boolean, idOf, integer, text, wordOf } from '../../src/wire/record/kinds';
-import { postedFromXml } from '../../src/wire/xml/posted';
+import { parseXml, postedFromXml } from '../../src/wire/xml/nodes';
 import { recordReader } from '../../src/wire/record/read';
-import { parseXml } from '../../src/wire/xml/read';
 
 const now = new Date('2026-03-01');
 const { bad } = faultsOf({ bad: ['1', 400, 'Bad'] });

@@ -3,7 +3,8 @@ import { runInNewContext } from 'node:vm';
 import fc from 'fast-check';
 import { SaxesParser } from 'saxes';
 import { NotParsable } from '../../src/wire/bytes';
-import { parseXml, readXml } from '../../src/wire/xml/read';
+import { parseXml } from '../../src/wire/xml/nodes';
+import { readXml } from '../../src/wire/xml/read';
 import { writeXml } from '../../src/wire/xml/write';
 import { anyCharacters } from '../support/any-characters';
 

@@ -1,6 +1,7 @@
 // eslint-disable-next-line no-restricted-imports -- a random key of a hash table in memory: it changes no result.
 import { hash, randomBytes } from 'node:crypto';
 import { NO_STREAM } from '../../kernel/event';
+import { currencyCode } from '../../wire/record/minor-units';
 
 /** 128 bits of SHA-256 as 32 hexadecimal digits. */
 export type Digest = string;
@@ -18,8 +19,8 @@ const OUT_OF_STOCK = 2;
 
 /**
  * The state that decides a feed, folded from its stream up to `revision`. For each product: whether it is listed and
- * out of stock, the digest of its content, and its price with its currency. Beside it a cache: the digest of the bytes that a product was
- * last posted as, so that the same bytes need not be parsed again.
+ * out of stock, the digest of its content, and its price with its currency. Beside it a cache: the digest of the bytes
+ * that a product was last posted as, so that the same bytes need not be parsed again.
  *
  * About 80 bytes per product, outside the JavaScript heap.
  */
@@ -444,25 +445,3 @@ function grown(bytes: Buffer, least: number): Buffer {
   bytes.copy(larger);
   return larger;
 }
-
-/** A currency in 16 bits: three letters in base 26, from 1. Any other text, such as an empty one, is 0. */
-export function currencyCode(currency: string): number {
-  if (currency.length !== 3) return 0;
-  let code = 0;
-  for (let at = 0; at < 3; at += 1) {
-    const letter = currency.charCodeAt(at) - A;
-    if (letter < 0 || letter >= LETTERS) return 0;
-    code = code * LETTERS + letter;
-  }
-  return code + 1;
-}
-
-/** The inverse of `currencyCode`; empty for 0. */
-export function currencyOfCode(code: number): string {
-  if (code === 0) return '';
-  const letters = [(code - 1) / LETTERS ** 2, (code - 1) / LETTERS, code - 1];
-  return String.fromCharCode(...letters.map((letter) => (Math.floor(letter) % LETTERS) + A));
-}
-
-const LETTERS = 26;
-const A = 'A'.charCodeAt(0);

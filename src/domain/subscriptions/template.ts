@@ -3,7 +3,7 @@ import { withoutForbidden } from '../../wire/xml/write';
 import { parseJson } from '../../wire/json/read';
 import { NotParsable } from '../../wire/bytes';
 import { parsedUrl } from '../../wire/url';
-import { parseXml } from '../../wire/xml/read';
+import { parseXml } from '../../wire/xml/nodes';
 import { type ReceiverFormat } from './subscription';
 import { type Attributes } from './topic';
 

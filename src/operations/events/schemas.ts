@@ -45,7 +45,7 @@ import {
   voucher,
   voucherCurrency,
 } from './records';
-import { SENDING } from './sending';
+import { SYSTEM_EVENTS } from './system';
 
 /**
  * The events of the log and of the delivery log, for those who read them: `docs/events.md`, `/1.0/schemas/events/` and
@@ -55,7 +55,6 @@ import { SENDING } from './sending';
 
 const id = int('Id');
 const name = text('Name');
-const parkedEvent = text('Id of the event');
 const key = 'claimkey-<hash> or claimorder-<hash> or voucherkey-<hash>';
 const owner = int('Id of the voucher or claim that the key is for');
 const feedId = int('Feed');
@@ -364,64 +363,7 @@ const TYPES: Readonly<Record<string, DescribedEvent>> = {
     day: text('Day of the rates, YYYY-MM-DD'),
     rates: table(z.number(), 'What a euro costs, by ISO 4217 code'),
   }),
-  ...SENDING,
-  // What cannot be used
-  EventParked: event('parked-<consumer>', 'A consumer cannot use an event.', {
-    event: parkedEvent,
-    type: text('Its type'),
-    stream: text('Its stream'),
-    revision: int('Its revision'),
-    error: text('Why'),
-    code: text('The version of the code'),
-    after: int('A revision of the stream that the consumer appends to').optional(),
-  }),
-  EventRetried: event('parked-<consumer>', 'It is parked no longer.', {
-    event: parkedEvent,
-    stream: text('Its stream'),
-    revision: int('Its revision'),
-    code: text('The version of the code that retries it by itself').optional(),
-  }),
-  ParkedEventSkipped: event('parked-<consumer>', 'An operator gave it up.', {
-    event: parkedEvent,
-    reason: text('Why'),
-    by: text('Who'),
-  }),
-  EventSkipped: event('projection-<name>', 'An operator excluded an event from a read model.', {
-    event: parkedEvent,
-    stream: text('Its stream'),
-    document: text('Id of the document').optional(),
-    reason: text('Why'),
-    by: text('Who'),
-  }),
-  // Operators
-  OperatorActed: event(
-    'operator-actions',
-    'An operator is about to change something.',
-    {
-      action: text('The command that does it'),
-      by: z
-        .strictObject(
-          optional({
-            user: text('User of the shell'),
-            token: text('Fingerprint of the token'),
-            organisationId: int('Organisation of the token'),
-          }),
-        )
-        .describe('Who: a user, or the holder of a token'),
-      reason: text('Why').optional(),
-      asked: table(z.string(), 'Arguments, options or keys by their names'),
-    },
-    { at: 'When it began' },
-  ),
-  OperatorActionEnded: event(
-    'operator-actions',
-    'What an operator has begun has ended.',
-    {
-      began: text('Id of the event that began it'),
-      failure: text('Why it failed; absent: it is done').optional(),
-    },
-    { at: 'When it ended' },
-  ),
+  ...SYSTEM_EVENTS,
 };
 
 /** By type. A map, since the types of other programs' events may be any text, such as `constructor`. */

@@ -23,8 +23,7 @@ import {
   record,
   type RecordKind,
 } from '../../wire/record/record';
-import { postedFromXml, unreadOfRoot } from '../../wire/xml/posted';
-import { parseXml } from '../../wire/xml/read';
+import { parseXml, postedFromXml, unreadOfRoot } from '../../wire/xml/nodes';
 import { atMost, day, integer, text, url } from '../../wire/record/kinds';
 import { money } from '../../wire/record/minor-units';
 

@@ -20,8 +20,7 @@ import { postedFromJson } from '../../wire/json/read';
 import { type Keys } from '../../wire/keys/keys';
 import { ignoredFields, unknownFields } from '../../wire/keys/name-list';
 import { type List, type RecordKind } from '../../wire/record/record';
-import { postedFromXml } from '../../wire/xml/posted';
-import { parseXml } from '../../wire/xml/read';
+import { parseXml, postedFromXml } from '../../wire/xml/nodes';
 import { type CommandResults, TransactionCommands } from './commands';
 import {
   transactionApi as api,

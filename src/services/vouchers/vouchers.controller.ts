@@ -17,8 +17,7 @@ import { type Keys } from '../../wire/keys/keys';
 import { ignoredFieldsOf } from '../../wire/keys/name-list';
 import { schemaFiles } from '../../wire/record/document';
 import { type ListText, listWriter } from '../../wire/record/list';
-import { postedFromXml } from '../../wire/xml/posted';
-import { parseXml } from '../../wire/xml/read';
+import { parseXml, postedFromXml } from '../../wire/xml/nodes';
 import { VoucherCommands } from './commands';
 import {
   type OutputVoucher,

@@ -4,9 +4,8 @@ import { noteRepeated, postedFromJson, valuesIn } from '../json/read';
 import { NotParsable } from '../bytes';
 import { NameList } from '../keys/name-list';
 import { isPosted, note, notesOf, type Posted } from './posted';
-import { postedFromXml, unreadOfRoot } from '../xml/posted';
+import { postedFromXml, readXmlChildren, unreadOfRoot } from '../xml/nodes';
 import { type List, type RecordKind } from '../record/record';
-import { readXmlChildren } from '../xml/read';
 
 export interface ListBody {
   /** Its items; `most` of them. */

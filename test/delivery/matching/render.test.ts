@@ -4,7 +4,7 @@ import { rendererOf } from '../../../src/delivery/matching/messages-of';
 import { type Receiver, type ReceiverFormat } from '../../../src/domain/subscriptions/subscription';
 import { type Attributes } from '../../../src/domain/subscriptions/topic';
 import { withoutForbidden } from '../../../src/wire/xml/write';
-import { parseXml } from '../../../src/wire/xml/read';
+import { parseXml } from '../../../src/wire/xml/nodes';
 import { anyCharacters } from '../../support/any-characters';
 import { cases } from '../../support/size';
 

@@ -17,6 +17,8 @@ import { type Digest, type Fingerprints } from '../../../domain/products/fingerp
 import { appendIdempotently, toNewEvent } from '../../../kernel/decider';
 import { type NewEvent, type Position, streamOf } from '../../../kernel/event';
 import { APPEND_LIMITS, EngineUnavailable, type EventLog, RevisionConflict } from '../../../kernel/event-log';
+import { mappedCategory, type PostedCategory } from '../../../network/categories/mapped-category';
+import { type Directory } from '../../../network/directory';
 import { type Clock } from '../../../runtime/clock';
 import { Backoff } from '../../../runtime/unavailable';
 import { catchUp } from './fingerprint-cache';
@@ -271,5 +273,27 @@ export function plus(a: Tally, b: Tally): Tally {
     unchanged: a.unchanged + b.unchanged,
     removed: a.removed + b.removed,
     unmapped: a.unmapped + b.unmapped,
+  };
+}
+
+/** The categories in a product's content as events contain it: elsewhere a quotation mark is escaped. */
+const CATEGORIES = /"categories":(\[(?:[^"\]]|"(?:[^"\\]|\\.)*")*\])/;
+
+/** Category lists whose result is cached: most feeds have far fewer. */
+const CACHED = 10_000;
+
+/** Tells whether a product of a feed is mapped (`docs/decisions.md#p13`), by the JSON of its content. */
+export function mappedIn(feedId: number, directory: Directory): (content: string) => boolean {
+  const cache = new Map<string, boolean>();
+  return (content) => {
+    const categories = CATEGORIES.exec(content)?.[1] ?? '[]';
+    let isMapped = cache.get(categories);
+    if (isMapped === undefined) {
+      const posted = JSON.parse(categories) as readonly PostedCategory[];
+      isMapped = posted.some((one) => mappedCategory(one, feedId, directory) !== undefined);
+      if (cache.size >= CACHED) cache.clear();
+      cache.set(categories, isMapped);
+    }
+    return isMapped;
   };
 }

@@ -6,12 +6,11 @@ import { type Position } from '../../../kernel/event';
 import { EngineUnavailable, type EventLog } from '../../../kernel/event-log';
 import { type BodyCost } from '../../../http/posted-body';
 import { defined } from '../../../kernel/without';
-import { mappedCategory, type PostedCategory } from '../../../network/categories/mapped-category';
 import { type Directory } from '../../../network/directory';
 import { type FollowedDirectory } from '../../../network/follower';
 import { type Clock } from '../../../runtime/clock';
 import { LOAD_SECONDS } from '../../../runtime/metrics';
-import { CLOSE_BYTES, FeedWriter, MAX_CONFLICTS, OVERTAKEN, plus } from './feed-writer';
+import { CLOSE_BYTES, FeedWriter, mappedIn, MAX_CONFLICTS, OVERTAKEN, plus } from './feed-writer';
 import { type FeedLock, FingerprintCache } from './fingerprint-cache';
 import { type LoadFault } from '../product-check';
 import { type FeedTerms } from './ingest/columns';
@@ -442,26 +441,4 @@ async function delistOthers({ intake, writer, fingerprints }: CompleteBody): Pro
   for (const sourceProductId of fingerprints.listedIds()) {
     if (!intake.names(sourceProductId)) await writer.add({ kind: 'delist', product: { sourceProductId } });
   }
-}
-
-/** The categories in a product's content as events contain it: elsewhere a quotation mark is escaped. */
-const CATEGORIES = /"categories":(\[(?:[^"\]]|"(?:[^"\\]|\\.)*")*\])/;
-
-/** Category lists whose result is cached: most feeds have far fewer. */
-const CACHED = 10_000;
-
-/** Tells whether a product of a feed is mapped (`docs/decisions.md#p13`), by the JSON of its content. */
-function mappedIn(feedId: number, directory: Directory): (content: string) => boolean {
-  const cache = new Map<string, boolean>();
-  return (content) => {
-    const categories = CATEGORIES.exec(content)?.[1] ?? '[]';
-    let isMapped = cache.get(categories);
-    if (isMapped === undefined) {
-      const posted = JSON.parse(categories) as readonly PostedCategory[];
-      isMapped = posted.some((one) => mappedCategory(one, feedId, directory) !== undefined);
-      if (cache.size >= CACHED) cache.clear();
-      cache.set(categories, isMapped);
-    }
-    return isMapped;
-  };
 }

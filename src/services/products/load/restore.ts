@@ -9,17 +9,12 @@ import {
   contentOf,
   parseChange,
 } from '../../../domain/products/feed';
-import {
-  currencyCode,
-  currencyOfCode,
-  digestOf,
-  type Fingerprints,
-  IdTable,
-} from '../../../domain/products/fingerprints';
+import { digestOf, type Fingerprints, IdTable } from '../../../domain/products/fingerprints';
 import { NO_STREAM, type RecordedEvent, streamOf } from '../../../kernel/event';
 import { DamagedLog, type EventLog } from '../../../kernel/event-log';
 import { without } from '../../../kernel/without';
 import { type Clock } from '../../../runtime/clock';
+import { currencyCode, currencyOfCode } from '../../../wire/record/minor-units';
 import { FeedWriter, type WriteItem } from './feed-writer';
 
 interface RestoreParts {

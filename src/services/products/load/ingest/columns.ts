@@ -48,7 +48,7 @@ export type ReadProduct = Pick<NamedProduct, 'product'> & {
   readonly [Name in keyof NamedProduct]?: NamedProduct[Name] | undefined;
 };
 
-interface Draft {
+interface ProductDraft {
   readonly product: Record<string, unknown>;
   readonly separators: CellSeparators;
   readonly image: Record<string, string>;
@@ -64,8 +64,8 @@ interface Meaning {
   /** The field of a product that it is for. */
   readonly field: string;
   /** Its other names. */
-  readonly also: readonly string[];
-  readonly take: (draft: Draft, text: string) => void;
+  readonly also?: readonly string[];
+  readonly take: (draft: ProductDraft, text: string) => void;
   /** It may be there several times. */
   readonly isList?: true;
   /** It only adds to what others are read into. */
@@ -74,11 +74,7 @@ interface Meaning {
 
 const FIELDS: Fields = postedProduct.fields;
 const PLAIN_FIELDS = [
-  'sourceProductId',
-  'name',
-  'description',
-  'productUrl',
-  'inStock',
+  ...['sourceProductId', 'name', 'description', 'productUrl', 'inStock'],
   ...TEXTS,
   ...IDENTIFIERS,
 ];
@@ -96,6 +92,13 @@ function plainMeaning(field: string): readonly [string, Meaning] {
   return [field, { field, also: OTHER_NAMES[field] ?? [], take }];
 }
 
+function money(part: keyof ProductDraft['money'], field: string, ...also: readonly string[]): Meaning {
+  return { field, also, take: (draft, text) => (draft.money[part] = text) };
+}
+
+/** The name of a category; there may be several. */
+const CATEGORY: Meaning = { field: 'categories', isList: true, take: ({ types }, text) => types.push(text) };
+
 /** The order of the parts of a cell `identifiers`. */
 const IDENTIFIER_PARTS = ['ean', 'upc', 'isbn', 'sku', 'mpn'] as const;
 const UPC_DIGITS = 12;
@@ -103,21 +106,15 @@ const UPC_DIGITS = 12;
 /** By the names of columns and elements (`docs/decisions.md#p35`). */
 const MEANINGS: ReadonlyMap<string, Meaning> = new Map<string, Meaning>([
   ...PLAIN_FIELDS.map(plainMeaning),
-  ['price', { field: 'price', also: ['priceValue'], take: ({ money }, text) => (money.price = text) }],
-  [
-    'currency',
-    { field: 'currency', also: ['priceCurrency'], take: ({ money }, text) => (money.currency = text) },
-  ],
-  ['sale_price', { field: 'price', also: [], take: ({ money }, text) => (money.sale = text) }],
-  [
-    'sale_price_effective_date',
-    { field: 'sale_price_effective_date', also: [], take: ({ money }, text) => (money.saleDates = text) },
-  ],
+  ['price', money('price', 'price', 'priceValue')],
+  ['currency', money('currency', 'currency', 'priceCurrency')],
+  ['sale_price', money('sale', 'price')],
+  ['sale_price_effective_date', money('saleDates', 'sale_price_effective_date')],
   [
     'sourceProductUrl',
-    { field: 'productUrl', also: [], take: ({ product }, text) => (product.sourceProductUrl = text) },
+    { field: 'productUrl', take: ({ product }, text) => (product.sourceProductUrl = text) },
   ],
-  ['productImage', { field: 'productImage', also: [], take: ({ image }, text) => (image.all = text) }],
+  ['productImage', { field: 'productImage', take: ({ image }, text) => (image.all = text) }],
   [
     'imageUrl',
     { field: 'productImage', also: ['image_link'], take: ({ image }, text) => (image.url = text) },
@@ -126,28 +123,17 @@ const MEANINGS: ReadonlyMap<string, Meaning> = new Map<string, Meaning>([
   ['height', pixels('height')],
   [
     'categories',
-    {
-      field: 'categories',
-      also: [],
-      take: (draft, text) => (draft.categories = categoriesIn(text, draft.separators)),
-    },
+    { field: 'categories', take: (draft, text) => (draft.categories = categoriesIn(text, draft.separators)) },
   ],
   ['MerchantCategoryName', categoryParts('name')],
   ['TDCategoryId', categoryParts('id')],
   ['TDCategoryName', categoryParts('tdCategoryName')],
-  [
-    'product_type',
-    { field: 'categories', also: [], isList: true, take: ({ types }, text) => types.push(text) },
-  ],
-  [
-    'google_product_category',
-    { field: 'categories', also: [], isList: true, take: ({ types }, text) => types.push(text) },
-  ],
+  ['product_type', CATEGORY],
+  ['google_product_category', CATEGORY],
   [
     'identifiers',
     {
       field: 'identifiers',
-      also: [],
       take: ({ product, separators }, text) => {
         const parts = text.split(separators.value);
         const isWhole = parts.length === IDENTIFIER_PARTS.length;
@@ -161,22 +147,17 @@ const MEANINGS: ReadonlyMap<string, Meaning> = new Map<string, Meaning>([
     'gtin',
     {
       field: 'ean',
-      also: [],
       take: ({ product }, text) => {
         const digits = text.trim();
         product[digits.length === UPC_DIGITS ? 'upc' : 'ean'] = digits;
       },
     },
   ],
-  [
-    'shipping',
-    { field: 'shippingCost', also: [], isList: true, take: ({ shipping }, text) => shipping.push(text) },
-  ],
+  ['shipping', { field: 'shippingCost', isList: true, take: ({ shipping }, text) => shipping.push(text) }],
   [
     'fields',
     {
       field: 'fields',
-      also: [],
       take: ({ fields, separators }, text) => fields.push(...customFieldsIn(text, separators)),
     },
   ],
@@ -184,12 +165,12 @@ const MEANINGS: ReadonlyMap<string, Meaning> = new Map<string, Meaning>([
 
 function pixels(side: 'height' | 'width'): Meaning {
   const take: Meaning['take'] = ({ image }, text) => (image[side] = text.trim());
-  return { field: 'productImage', also: [], isDetail: true, take };
+  return { field: 'productImage', isDetail: true, take };
 }
 
-function categoryParts(part: keyof Draft['lists']): Meaning {
+function categoryParts(part: keyof ProductDraft['lists']): Meaning {
   const take: Meaning['take'] = ({ lists, separators }, text) => (lists[part] = text.split(separators.value));
-  return { field: 'categories', also: [], take };
+  return { field: 'categories', take };
 }
 
 /** Attributes of a Google Merchant feed that a product has no field for: custom fields of their names. */
@@ -213,7 +194,7 @@ export const ID = 'id';
 const NAMES: ReadonlyMap<string, string> = new Map([
   [ID, ID],
   ...GOOGLE_FIELDS.map((name) => [plain(name), CUSTOM + name] as const),
-  ...[...MEANINGS].flatMap(([name, { also }]) =>
+  ...[...MEANINGS].flatMap(([name, { also = [] }]) =>
     [name, ...also].map((spelling) => [plain(spelling), name] as const),
   ),
 ]);
@@ -261,7 +242,7 @@ export function missingAmong(
       field,
       names: [
         ...[...MEANINGS].flatMap(([name, one]) =>
-          one.field === field && !isDetail(name) ? [name, ...one.also] : [],
+          one.field === field && !isDetail(name) ? [name, ...(one.also ?? [])] : [],
         ),
         ...(field === 'sourceProductId' ? [ID] : []),
       ],
@@ -274,7 +255,7 @@ function fieldOf(meaning: string): string {
 
 /** Puts together the product that texts mean; empty texts are absent. It is not checked. */
 export function productOf(named: NamedTexts, separators: CellSeparators, terms: FeedTerms): NamedProduct {
-  const draft: Draft = {
+  const draft: ProductDraft = {
     product: {},
     separators,
     image: {},
@@ -340,7 +321,7 @@ interface FoundPrice {
 }
 
 /** The present price. All prices must be in the program's currency, named beside the amount or by itself. */
-function priceOf({ price, sale, saleDates, currency }: Draft['money'], terms: FeedTerms): FoundPrice {
+function priceOf({ price, sale, saleDates, currency }: ProductDraft['money'], terms: FeedTerms): FoundPrice {
   const wrong: WrongValue[] = [];
   let isSale = sale !== undefined;
   if (sale !== undefined && saleDates !== undefined) {
@@ -432,7 +413,7 @@ function categoryIn(text: string, part: string): object | undefined {
   return { name: parts.slice(0, -2).join(part), id, tdCategoryName };
 }
 
-function categoriesOf({ categories, lists, types }: Draft): readonly object[] {
+function categoriesOf({ categories, lists, types }: ProductDraft): readonly object[] {
   if (categories.length > 0) return categories;
   const [only, ...others] = types;
   if (only !== undefined && others.length === 0 && Object.keys(lists).length === 0) return [{ name: only }];
@@ -444,7 +425,7 @@ function categoriesOf({ categories, lists, types }: Draft): readonly object[] {
 }
 
 /** Custom fields `name:value` of a cell. What has no part separator continues the value before it. */
-function customFieldsIn(text: string, { value, part }: CellSeparators): Draft['fields'] {
+function customFieldsIn(text: string, { value, part }: CellSeparators): ProductDraft['fields'] {
   const found: { name: string; value: string }[] = [];
   for (const one of text.split(value)) {
     const at = one.indexOf(part);

@@ -6,7 +6,7 @@ import {
   type XmlReader,
 } from '../../../../wire/xml/read';
 import { note } from '../../../../wire/api/posted';
-import { type AnyScalar, valueInText } from '../../../../wire/xml/posted';
+import { type AnyScalar, valueInText } from '../../../../wire/xml/nodes';
 import { type Field, type Fields } from '../../../../wire/record/record';
 import { productFaults as fault } from '../../../../domain/products/feed';
 import { postedProduct } from '../../../../domain/products/product-fields';

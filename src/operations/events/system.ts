@@ -127,8 +127,10 @@ const health = z
 const requests = 'deliveryrequests-<subscriptionId> or subscription-<subscriptionId>';
 const organisationId = int('Organisation');
 
-/** Subscriptions, requests, and the delivery log. */
-export const SENDING: Readonly<Record<string, DescribedEvent>> = {
+const parkedEvent = text('Id of the event');
+
+/** Subscriptions, requests, the delivery log, what is parked, and what operators did. */
+export const SYSTEM_EVENTS: Readonly<Record<string, DescribedEvent>> = {
   // Subscriptions and requests
   SubscriptionCreated: event('subscription-<subscriptionId>', 'A subscription was created.', {
     topic: word(TOPIC_NAMES, 'What it is about'),
@@ -305,4 +307,61 @@ export const SENDING: Readonly<Record<string, DescribedEvent>> = {
     ),
     deadLetters: list(z.strictObject({ at: time('When'), ...lost }), 'Not yet in the log').optional(),
   }),
+  // What cannot be used
+  EventParked: event('parked-<consumer>', 'A consumer cannot use an event.', {
+    event: parkedEvent,
+    type: text('Its type'),
+    stream: text('Its stream'),
+    revision: int('Its revision'),
+    error: text('Why'),
+    code: text('The version of the code'),
+    after: int('A revision of the stream that the consumer appends to').optional(),
+  }),
+  EventRetried: event('parked-<consumer>', 'It is parked no longer.', {
+    event: parkedEvent,
+    stream: text('Its stream'),
+    revision: int('Its revision'),
+    code: text('The version of the code that retries it by itself').optional(),
+  }),
+  ParkedEventSkipped: event('parked-<consumer>', 'An operator gave it up.', {
+    event: parkedEvent,
+    reason: text('Why'),
+    by: text('Who'),
+  }),
+  EventSkipped: event('projection-<name>', 'An operator excluded an event from a read model.', {
+    event: parkedEvent,
+    stream: text('Its stream'),
+    document: text('Id of the document').optional(),
+    reason: text('Why'),
+    by: text('Who'),
+  }),
+  // Operators
+  OperatorActed: event(
+    'operator-actions',
+    'An operator is about to change something.',
+    {
+      action: text('The command that does it'),
+      by: z
+        .strictObject(
+          optional({
+            user: text('User of the shell'),
+            token: text('Fingerprint of the token'),
+            organisationId: int('Organisation of the token'),
+          }),
+        )
+        .describe('Who: a user, or the holder of a token'),
+      reason: text('Why').optional(),
+      asked: table(z.string(), 'Arguments, options or keys by their names'),
+    },
+    { at: 'When it began' },
+  ),
+  OperatorActionEnded: event(
+    'operator-actions',
+    'What an operator has begun has ended.',
+    {
+      began: text('Id of the event that began it'),
+      failure: text('Why it failed; absent: it is done').optional(),
+    },
+    { at: 'When it ended' },
+  ),
 };

@@ -1,6 +1,99 @@
 import { note, type Posted } from '../api/posted';
 import { type Field, type Fields, type Kind, type List, type RecordKind } from '../record/record';
-import { type XmlNode } from './read';
+import { NotParsable } from '../bytes';
+import { readXml, type XmlAttributes, type XmlHandlers } from './read';
+
+/** An element of a small document, by local names. */
+export interface XmlNode {
+  readonly name: string;
+  readonly attributes: XmlAttributes;
+  readonly children: readonly XmlNode[];
+  readonly text: string;
+}
+
+/** Reads a small document as a whole; raises `NotParsable`. */
+export function parseXml(bytes: Buffer, options: Pick<XmlHandlers, 'declaresAny'> = {}): XmlNode {
+  const children: XmlNode[] = [];
+  const reader = readXmlChildren({ ...options, maxChild: Infinity, onChild: (node) => children.push(node) });
+  reader.write(bytes);
+  return { ...reader.end(), children };
+}
+
+interface ChildrenOptions extends Pick<XmlHandlers, 'declaresAny'> {
+  /** Characters of names, attributes and texts that an element in the root may have. */
+  readonly maxChild: number;
+  readonly onRoot?: (name: string) => void;
+  /** Called at the end of each element in the root. */
+  readonly onChild: (node: XmlNode) => void;
+  /** Called at the end of one that is too large, with its name. */
+  readonly onOversized?: (name: string) => void;
+}
+
+/** Characters that count for each element beside its name. */
+const ELEMENT = 3;
+
+/** Reads the elements in the root as their bytes come in. Raises `NotParsable`; `end` returns the root without them. */
+export function readXmlChildren(options: ChildrenOptions): {
+  readonly write: (chunk: Buffer) => void;
+  readonly end: () => Omit<XmlNode, 'children'>;
+} {
+  const document: Growing = { name: '', attributes: {}, children: [], text: '' };
+  let root: Growing | undefined;
+  const path = [document];
+  let size = 0;
+  const isOver = (): boolean => size > options.maxChild;
+  const reader = readXml({
+    ...(options.declaresAny === true ? { declaresAny: true } : {}),
+    open: (name, attributes) => {
+      size = path.length === 2 ? 0 : size + ELEMENT + name.length;
+      for (const attribute in attributes) size += attribute.length + flat(attributes[attribute]).length;
+      const node: Growing = { name, attributes, children: [], text: '' };
+      if (path.length === 1) {
+        root = node;
+        options.onRoot?.(name);
+      } else if (path.length > 2 && !isOver()) path.at(-1)?.children.push(node);
+      path.push(node);
+    },
+    text: (piece) => {
+      const node = path.at(-1);
+      size += piece.length;
+      if (node === undefined) return;
+      // Of the text around bounded elements, whether there is any: white space between them is not collected.
+      if (node === root && options.maxChild < Infinity) node.text ||= piece.trim();
+      else if (!isOver()) node.text += piece;
+    },
+    close: () => {
+      const node = path.pop();
+      if (node === undefined) return;
+      flat(node.text);
+      if (path.length !== 2) return;
+      if (isOver()) options.onOversized?.(node.name);
+      else options.onChild(node);
+    },
+  });
+  return {
+    write: (chunk) => reader.write(chunk),
+    end: () => {
+      reader.end();
+      if (root === undefined) throw new NotParsable('the document has no root element');
+      return root;
+    },
+  };
+}
+
+/**
+ * The same text, in memory as one piece: one that was put together of many has 32 bytes for each until a character of
+ * it is read.
+ */
+function flat(text = ''): string {
+  text.charCodeAt(0);
+  return text;
+}
+
+interface Growing extends XmlNode {
+  readonly children: Growing[];
+  text: string;
+}
 
 /** Stands for a text that has elements in it: it is not a text, so that it is refused. */
 const MIXED = { text: 'with elements in it' };
