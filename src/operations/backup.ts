@@ -52,13 +52,13 @@ const BACKUP = z.strictObject({
 type Backup = z.output<typeof BACKUP>;
 type BackedUpFile = NonNullable<Backup['key']>;
 
-/** What work that reads or writes a backup stops at, and reports to. */
-interface Followed<Step> {
+/** Reading or writing a backup can be stopped, and reports its progress. */
+interface Interruptible<Step> {
   readonly signal?: AbortSignal | undefined;
   readonly onProgress?: (progress: Step) => void;
 }
 
-interface BackupOptions extends Followed<ExportProgress> {
+interface BackupOptions extends Interruptible<ExportProgress> {
   readonly withKey?: boolean;
   readonly clock: Clock;
   /** Called once, before anything is written. */
@@ -308,7 +308,7 @@ export interface VerifiedBackup extends DescribedBackup {
  */
 export async function verifyBackup(
   folder: string,
-  options: Followed<CheckProgress> = {},
+  options: Interruptible<CheckProgress> = {},
 ): Promise<VerifiedBackup> {
   const backup = await backupIn(folder);
   if (backup === undefined)
@@ -348,7 +348,7 @@ async function problemOf(
 async function readEvents(
   folder: string,
   { files, events, range, isComplete }: Backup['log'],
-  { signal, onProgress }: Followed<CheckProgress>,
+  { signal, onProgress }: Interruptible<CheckProgress>,
 ): Promise<{ readonly until?: string; readonly sha256: string; readonly wrong: readonly string[] }> {
   const meter = new ProgressMeter(SYSTEM_CLOCK);
   const wrong: string[] = isComplete ? [] : ['the export of the log was interrupted'];
@@ -413,7 +413,7 @@ export async function restoreBackup(
   from: string,
   { log, leases }: Pick<Engines, 'log' | 'leases'>,
   { dataDir, eventLog }: Pick<InstallationPlace, 'dataDir' | 'eventLog'>,
-  { signal, onProgress }: Followed<CopyProgress> = {},
+  { signal, onProgress }: Interruptible<CopyProgress> = {},
 ): Promise<RestoredBackup> {
   const backup = await backupIn(from);
   if (backup === undefined)

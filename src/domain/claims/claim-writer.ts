@@ -40,11 +40,11 @@ export type NewClaim = Omit<Filing, 'id'> & { readonly seen?: SeenKey };
 /** The ids of created claims, and the positions of their last events. */
 interface Created {
   readonly ids: readonly number[];
-  readonly written: readonly Written[];
+  readonly written: readonly WrittenClaim[];
 }
 
 /** Without `position` nothing was written. */
-export interface Written {
+export interface WrittenClaim {
   readonly position?: Position;
 }
 
@@ -100,7 +100,7 @@ export class ClaimWriter {
     return { ids: filings.map(({ id }) => id), written };
   }
 
-  private async createOne({ seen, ...filing }: NewClaim & Filing, at: string): Promise<Written> {
+  private async createOne({ seen, ...filing }: NewClaim & Filing, at: string): Promise<WrittenClaim> {
     const { id, claim } = filing;
     if (!(await this.keys.reserve(keyOf(claim), { owner: id, at }, seen)))
       throw placed(notUnique(claim), 'claims[0]');
@@ -113,7 +113,7 @@ export class ClaimWriter {
     claims: readonly (NewClaim & Filing)[],
     batch: number,
     at: string,
-  ): Promise<readonly Written[]> {
+  ): Promise<readonly WrittenClaim[]> {
     const filings = claims.map(({ id, origin, claim, screening }) => ({ id, origin, claim, screening }));
     await this.reserveAll(claims, batch, at);
     const accept = { do: 'accept', at, claims: filings } as const;
@@ -149,7 +149,7 @@ export class ClaimWriter {
   async finish(
     batch: number,
     { claims, at }: Extract<ClaimBatchState, { readonly is: 'accepted' }>,
-  ): Promise<Written & { readonly claims: readonly Written[] }> {
+  ): Promise<WrittenClaim & { readonly claims: readonly WrittenClaim[] }> {
     const written = await inParallel(claims, AT_ONCE, (filing) => this.file(filing, at));
     const finished = await execute(this.uuids, this.log, claimBatchDecider, batch, { do: 'finish', at });
     return { ...finished, claims: written };
@@ -164,7 +164,7 @@ export class ClaimWriter {
   }
 
   /** Updates a claim for its publisher. Raises UTS_397 if another claim has its new key. */
-  async revise(id: number, change: Revision, known: StateAt<ClaimState>): Promise<Written> {
+  async revise(id: number, change: Revision, known: StateAt<ClaimState>): Promise<WrittenClaim> {
     const { at, claim } = change;
     const key = keyOf(claim);
     for (let { state, revision } = known; ; { state, revision } = await load(this.log, claimDecider, id)) {

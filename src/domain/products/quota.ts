@@ -28,7 +28,7 @@ export interface FeedDownloaded {
 
 type Run = readonly [first: number, last: number];
 
-interface Downloads {
+interface FeedDownloads {
   /** When the organisation downloaded the feed for the first time. */
   readonly first?: string;
   readonly last?: FeedDownloaded['data'];
@@ -53,7 +53,7 @@ const GRACE_MS = 5 * 24 * HOUR_MS;
 const MOST_RUNS = 1000;
 
 /** Document 1, Limits; `docs/decisions.md#p18`. Raises 429. */
-export const quota: Decider<CountedDownload, Downloads, FeedDownloaded> = {
+export const quota: Decider<CountedDownload, FeedDownloads, FeedDownloaded> = {
   category: 'download',
   supersedes: () => true,
   initial: {},

@@ -22,7 +22,7 @@ import {
   notUnique,
   requireSize,
   UNSEEN,
-  type Written,
+  type WrittenClaim,
 } from '../../domain/claims/claim-writer';
 import { claimFaults as fault, placed, raiseFaults, RefusedItems } from '../../domain/claims/faults';
 import { type Claimed } from '../../domain/claims/screening';
@@ -245,9 +245,9 @@ export class ClaimCommands {
   /** Executes checked updates; where another request was faster, raises the faults afterwards. */
   private async each<Update>(
     updates: readonly Update[],
-    run: (update: Update) => Promise<Written>,
+    run: (update: Update) => Promise<WrittenClaim>,
   ): Promise<{ readonly position: Position }> {
-    const written: Written[] = [];
+    const written: WrittenClaim[] = [];
     const refused = new Map<Update, Fault>();
     await inParallel(updates, AT_ONCE, async (update) => {
       try {

@@ -182,7 +182,7 @@ export interface Following {
 }
 
 /** A value of `since`: undefined for everything. `facts`: a digest of what else the copy depends on. */
-interface Since {
+interface ListSince {
   readonly following: Following | undefined;
   readonly facts: string;
 }
@@ -204,9 +204,9 @@ export const SINCE_KEY = {
         until === undefined || after === undefined ? {} : { part: { until, time: Number(then), after } };
       return { following: { position, time: Number(time), ...part }, facts };
     },
-  } satisfies KeyType<Since>,
+  } satisfies KeyType<ListSince>,
   description: 'Only what has changed since: *, then the X-Next-Since of the last answer',
-} as const satisfies KeySpec<Since>;
+} as const satisfies KeySpec<ListSince>;
 
 /** The headers of an answer to `since`, as they are described. */
 export const SINCE_HEADERS = {

@@ -36,7 +36,7 @@ interface FormatOptions {
  * A download's text in parts: the head, one record per product, the foot. Any run of records between head and foot is a
  * whole document, so that pages can be cut out of a download.
  */
-interface FeedFormat {
+interface DownloadFormat {
   readonly head: string;
   /** Bytes at the start of a record that part it from the one before it: the first one of a document has none. */
   readonly gap: number;
@@ -50,14 +50,14 @@ export function feedFormat(
   options: FormatOptions,
   totalHits: number,
   customFields?: readonly string[],
-): FeedFormat {
+): DownloadFormat {
   return options.format === 'json'
     ? jsonFormat(options, totalHits)
     : resultFormat(options, totalHits, customFields);
 }
 
 /** A line for each product (`docs/decisions.md#p17`), and such JSON as may stand in a script. */
-function jsonFormat({ pretty }: FormatOptions, totalHits: number): FeedFormat {
+function jsonFormat({ pretty }: FormatOptions, totalHits: number): DownloadFormat {
   const line = (depth: number) => (pretty ? `\n${'  '.repeat(depth)}` : '');
   const record = (product: OutputProduct) => {
     const text = inScript(writeJson(toJsonProduct(product), { pretty }));
@@ -84,7 +84,7 @@ function resultFormat(
   { format, pretty, vendor, dates, csv }: FormatOptions,
   totalHits: number,
   customFields: readonly string[] | undefined,
-): FeedFormat {
+): DownloadFormat {
   const productHeader = { totalHits };
   const options = { vendor, productHeader, dates, style: csv, customFields };
   const { head, item, foot } = resultText({ format, pretty }, options);
@@ -114,7 +114,7 @@ export const BLOCK = 1024 * 1024;
 /** Renders a feed in blocks: the head, then records, the last ones with the foot, for which `removed` is read. */
 async function* blocksOf(
   products: AsyncIterable<Iterable<OutputProduct>>,
-  format: FeedFormat,
+  format: DownloadFormat,
   removed?: () => AsyncIterable<string>,
 ): AsyncGenerator<Block> {
   let block: Buffer = Buffer.allocUnsafe(2 * BLOCK);
