@@ -381,9 +381,6 @@ function checkVersion(version: string): void {
   );
 }
 
-/** Minimum interval (ms) between empty batches that report only growth of the log by other streams. */
-const ADVANCE_MS = 100;
-
 /**
  * The rest of the history, then new events, until the feed overflows: the follower must then resume from the history.
  * Raises the error that interrupts it.
@@ -399,7 +396,6 @@ async function* follow(
   const feed = tail.join(end, prefixes);
   const isCaughtUp = (): boolean => feed.isDrained && feed.position >= end.head;
   let last: EventBatch | undefined;
-  let advancedAt = -Infinity;
   try {
     const isAll = (): boolean => isCaughtUp() && feed.position === feed.from;
     for await (const batch of history.upTo(feed.from, signal, isAll)) yield (last = batch);
@@ -409,12 +405,10 @@ async function* follow(
       else history.delivered(events.at(-1)?.position ?? history.position);
       const batch = { events, position: history.position, caughtUp: isCaughtUp() };
       const isNewPosition = batch.caughtUp && !(last?.caughtUp === true && last.position === batch.position);
-      const wait = last?.caughtUp === true ? advancedAt + ADVANCE_MS - performance.now() : 0;
-      if (events.length === 0 && (!isNewPosition || wait > 0)) {
-        if (feed.isDrained) await feed.waitForMore(signal, isNewPosition ? wait : undefined);
+      if (events.length === 0 && !isNewPosition) {
+        if (feed.isDrained) await feed.waitForMore(signal);
         continue;
       }
-      advancedAt = performance.now();
       yield (last = batch);
     }
   } finally {

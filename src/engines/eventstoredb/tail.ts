@@ -77,13 +77,11 @@ export class Feed {
     return events;
   }
 
-  /** Waits for events, at most `longest` ms. Raises the error that ended the feed. `signal` ends the wait. */
-  async waitForMore(signal: AbortSignal, longest?: number): Promise<void> {
+  /** Waits until something is received. Raises the error that ended the feed. `signal` ends the wait. */
+  async waitForMore(signal: AbortSignal): Promise<void> {
     if (this.#failure === undefined && !signal.aborted)
       await new Promise<void>((resolve) => {
-        const timer = longest === undefined ? undefined : setTimeout(() => this.#wake(), longest);
         const wake = (): void => {
-          clearTimeout(timer);
           signal.removeEventListener('abort', wake);
           resolve();
         };

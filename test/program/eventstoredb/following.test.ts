@@ -1,3 +1,4 @@
+import { setImmediate as nextRound } from 'node:timers/promises';
 import { jsonEvent } from '@eventstore/db-client';
 import { StreamsClient } from '@eventstore/db-client/generated/streams_grpc_pb';
 import { openEventStoreDb } from '../../../src/engines/eventstoredb/open-event-store-db';
@@ -7,6 +8,9 @@ import { fill, gather, idsOf, newEvent, newEvents, streamOf } from '../../contra
 import { type EsdbLog, esdbLog, PATIENT } from '../../support/esdb-log';
 import { type EsdbServer, startEsdbServer } from '../../support/esdb-server';
 import { startFaultyProxy } from '../../support/faulty-proxy';
+
+/** After all positions. */
+const END: Position = '9'.repeat(START.length);
 
 let { server, log, client, category, stream } = {} as EsdbLog;
 esdbLog((fixture) => ({ server, log, client, category, stream } = fixture));
@@ -184,6 +188,28 @@ test('a caught-up batch has the position of the head, even if others append whil
 
   expect(batch.position >= position).toBe(true);
   await Promise.all([witness.return?.(), follower.return?.()]);
+});
+
+test('a follower learns at once, each time, that the log has grown by streams that it does not follow', async () => {
+  const [after, ending] = [await log.head(), new AbortController()];
+  const { signal } = ending;
+  const iterate = (prefix: string): AsyncIterator<EventBatch> =>
+    log.subscribe({ after, prefixes: [prefix], signal })[Symbol.asyncIterator]();
+  const [witness, follower] = [iterate(`${category}other-`), iterate(`${category}-`)];
+  await Promise.all([witness.next(), follower.next()]);
+  let told = START;
+  const following = (async () => {
+    while (told < END) told = ((await follower.next()).value as EventBatch | undefined)?.position ?? END;
+  })();
+  for (let turn = 0; turn < 10; turn += 1) {
+    const { position } = await log.append(`${category}other-1`, turn - 1, newEvents(1));
+    for (let seen = START; seen < position;) seen = ((await witness.next()).value as EventBatch).position;
+    // The tail has delivered it to both in one moment: no timer is waited for.
+    for (let round = 0; round < 20; round += 1) await nextRound();
+    expect(told >= position).toBe(true);
+  }
+  ending.abort();
+  await Promise.all([witness.return?.(), following]);
 });
 
 test('an ended subscription leaves no listener in the log', async () => {
