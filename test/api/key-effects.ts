@@ -181,7 +181,7 @@ const vouchers: readonly Effect[] = [
   ],
 ];
 
-/** Without a body: what a dry run stores is tested in `test/api/vouchers.test.ts`. */
+/** Without a body: what a dry run stores is tested in `test/api/voucher-posts.test.ts`. */
 const dryRuns: readonly Effect[] = (['postVoucher', 'postVouchers'] as const).map((id) => [
   id,
   'dryRun=true',
