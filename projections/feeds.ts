@@ -131,6 +131,7 @@ export const feedChanges: Projection<StoredFeedChanges, Recording> = {
   collection: { name: 'feed-changes', version: 1, fields: { due: 'number' }, sorts: ['due'] },
   streams: [...FEED_STREAMS, `${FEED_CHANGES}-`],
   takesLoads: true,
+  acrossStreams: true,
   handles: ['FeedImported', 'ProductsDeleted', 'FeedChangesRecorded'],
   idOf: ({ stream }) => stream.slice(stream.indexOf('-') + 1),
   fold(stored, event) {

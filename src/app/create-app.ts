@@ -34,6 +34,7 @@ import { type DownloadCounter } from '../services/products/download-counter';
 import { type RenderedFeeds } from '../services/products/download/rendered-feeds';
 import { productService, ProductsModule } from '../services/products/products.controller';
 import { FeedSources } from '../services/products/sources';
+import { AheadWait } from '../projector/ahead';
 import { type Moved, PositionWait } from '../projector/wait';
 import { type SubscriptionParts } from '../services/subscriptions/subscription.queries';
 import { subscriptionServices, SubscriptionsModule } from '../services/subscriptions/subscriptions.module';
@@ -104,9 +105,12 @@ class AppModule {
     parts.whenMoved?.((moved) => {
       for (const wait of waits.all) wait.moved(moved);
     });
-    const reach: Reach = async (position, milliseconds, readModels) => {
+    const ahead = new AheadWait(clock, eventLog, store, PROJECTIONS);
+    const reach: Reach = async (position, milliseconds, { readModels = 'others', stream }) => {
+      const waiting = waits[readModels].map((wait) => wait.until(position, milliseconds));
+      const areShown = Promise.all(waiting).then((shown) => shown.every(Boolean));
       const reached = await Promise.all([
-        ...waits[readModels].map((wait) => wait.until(position, milliseconds)),
+        stream === undefined ? areShown : ahead.orShown(areShown, stream, position),
         follower.reachedWithin(position, milliseconds),
         parts.sources.reachedWithin(position, milliseconds),
       ]);

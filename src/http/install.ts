@@ -235,7 +235,7 @@ class AdmissionGuard implements CanActivate {
     if (!READS.includes(request.method))
       beginCommand(request, context.getClass().name, context.getHandler().name);
     const position = request.headers['x-min-position'];
-    const waits = position === undefined || this.waitFor(String(position), service);
+    const waits = position === undefined || this.waitFor(String(position), request, service);
     // Nobody reads a body that an operation does not have.
     if (request.repeatable === undefined || text.body !== undefined) return waits;
     return this.beginAfter(waits, request.repeatable);
@@ -322,11 +322,16 @@ class AdmissionGuard implements CanActivate {
   }
 
   /** Delays a request with `X-Min-Position` until queries see that position. */
-  private async waitFor(sent: string, { keyFaults, readModels }: Service): Promise<boolean> {
+  private async waitFor(
+    sent: string,
+    { target }: FastifyRequest,
+    { keyFaults, readModels, streamRead }: Service,
+  ): Promise<boolean> {
     const position = parsePosition(sent);
     if (position === undefined)
       throw keyFaults.unusable(`X-Min-Position: ${sent}: expected the value of an X-Log-Position`);
-    if (await this.readModels.until(position, MAX_WAIT, readModels)) return true;
+    if (await this.readModels.until(position, MAX_WAIT, { readModels, stream: streamRead?.(target) }))
+      return true;
     throw httpFaults.notYet(`${position} cannot be read yet`, { retryAfter: 1 });
   }
 }

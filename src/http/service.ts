@@ -6,6 +6,7 @@ import { type BodyFaults } from '../wire/api/format';
 import { type KeyFaults } from '../wire/keys/keys';
 import { type RequestJournal } from './idempotency';
 import { type BodyBudgets } from './posted-body';
+import { type RequestTarget } from '../wire/keys/request-target';
 import { API_VERSION, httpFaults, openApiFaults } from '../wire/api/errors';
 
 /** Read models that take loads, those that take none (`Projection`), or both. */
@@ -16,6 +17,8 @@ export interface Service {
   readonly system: System;
   /** The read models that its answers are made of. */
   readonly readModels: ReadModelGroup;
+  /** The stream whose products are all that a request reads; undefined if it reads more. */
+  readonly streamRead?: (target: RequestTarget) => string | undefined;
   /** Path segments after `/1.0/`; two, such as `claims/subscriptions`, are its part of another service. */
   readonly modules: readonly string[];
   /** Further segments between the version and a module, for clients of older paths: `uts` for `/1.0/uts/claims`. */
@@ -48,7 +51,14 @@ export interface Service {
 export interface ServiceDefinition extends Partial<
   Pick<
     Service,
-    'legacyPrefixes' | 'namespace' | 'bareErrors' | 'followsAccept' | 'description' | 'faultOf' | 'readModels'
+    | 'legacyPrefixes'
+    | 'namespace'
+    | 'bareErrors'
+    | 'followsAccept'
+    | 'description'
+    | 'faultOf'
+    | 'readModels'
+    | 'streamRead'
   >
 > {
   readonly system: System;

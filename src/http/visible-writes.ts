@@ -10,12 +10,14 @@ const SMALL = { changes: 1000, milliseconds: 2000 } as const;
 /** How much longer than the wait itself the read store may take to report its checkpoints (ms). */
 const GRACE_MS = 500;
 
-/** Resolves with true once these read models have reached a position, with false when that takes too long. */
-export type Reach = (
-  position: Position,
-  milliseconds: number,
-  readModels: ReadModelGroup,
-) => Promise<boolean>;
+/** What is waited for: read models, or what they show of a stream of products, if that is all that matters. */
+export interface WaitTarget {
+  readonly readModels?: ReadModelGroup;
+  readonly stream?: string | undefined;
+}
+
+/** Resolves with true once what is wanted has reached a position, with false when that takes too long. */
+export type Reach = (position: Position, milliseconds: number, wanted: WaitTarget) => Promise<boolean>;
 
 export class WaitForReadModels {
   /** Small writes wait for at most `longest` (ms). */
@@ -26,21 +28,17 @@ export class WaitForReadModels {
   ) {}
 
   /** False when the read models have not reached the position in time. Raises `EngineUnavailable`. */
-  async until(
-    position: Position,
-    milliseconds: number,
-    readModels: ReadModelGroup = 'others',
-  ): Promise<boolean> {
-    return await this.reachIn(position, milliseconds, GRACE_MS, readModels);
+  async until(position: Position, milliseconds: number, wanted: WaitTarget = {}): Promise<boolean> {
+    return await this.reachIn(position, milliseconds, GRACE_MS, wanted);
   }
 
   /** After a small write (`docs/decisions.md#a7`, `#x8`): it is durable, whether or not the read store is available. */
   async afterWrite(
     { position, changes }: { position: Position; changes: number },
-    readModels: ReadModelGroup = 'others',
+    wanted: WaitTarget = {},
   ): Promise<void> {
     if (changes === 0 || changes > SMALL.changes) return;
-    await this.reachIn(position, this.longest, 0, readModels).catch((error: unknown) => {
+    await this.reachIn(position, this.longest, 0, wanted).catch((error: unknown) => {
       if (!(error instanceof EngineUnavailable)) throw error;
     });
   }
@@ -49,12 +47,12 @@ export class WaitForReadModels {
     position: Position,
     milliseconds: number,
     grace: number,
-    readModels: ReadModelGroup,
+    wanted: WaitTarget,
   ): Promise<boolean> {
     return withEngineTimeout(
       this.clock,
       'the read store',
-      this.reach(position, milliseconds, readModels),
+      this.reach(position, milliseconds, wanted),
       milliseconds + grace,
     );
   }

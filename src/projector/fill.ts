@@ -101,7 +101,7 @@ export async function catchUp(
 }
 
 /** A batch in parts of about so many events, which is asked before each; none is a small rest. */
-function* partsOf(
+export function* partsOf(
   { events, position }: EventBatch,
   part: () => number,
 ): Generator<Pick<EventBatch, 'events' | 'position'>> {

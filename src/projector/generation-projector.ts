@@ -90,6 +90,25 @@ export class GenerationProjector {
    * same write. If nothing changes, `flush` or a later write sets it.
    */
   async apply(incoming: readonly IncomingEvent[], directory: Directory, upTo: Position): Promise<void> {
+    if (await this.project(incoming, directory, upTo)) this.recorded = upTo;
+    this.position = upTo;
+  }
+
+  /**
+   * Applies events that are ahead of the checkpoint, which stays where it is, and writes them. Events between the two must
+   * matter neither to their documents nor to the directory.
+   */
+  async applyAhead(incoming: readonly IncomingEvent[], directory: Directory): Promise<void> {
+    await this.project(incoming, directory);
+    await this.written();
+  }
+
+  /** Whether anything is to be written: with it, the checkpoint. */
+  private async project(
+    incoming: readonly IncomingEvent[],
+    directory: Directory,
+    checkpoint?: Position,
+  ): Promise<boolean> {
     const byDocument = new Map<string, IncomingEvent[]>();
     for (const one of incoming) {
       const { event } = one;
@@ -101,11 +120,8 @@ export class GenerationProjector {
       else others.push(one);
     }
     const folded = await this.fold(byDocument);
-    if (folded.length > 0) {
-      await this.writer.write(folded, directory, upTo);
-      this.recorded = upTo;
-    }
-    this.position = upTo;
+    if (folded.length > 0) await this.writer.write(folded, directory, checkpoint);
+    return folded.length > 0;
   }
 
   /** Moves the checkpoint when there are no events to apply; `flush` or a later write stores it. */

@@ -1,11 +1,11 @@
-import { type Found } from '../kernel/query';
+import { EVERYTHING, type Found } from '../kernel/query';
 import { createUnlessLive, type CollectionSpec, NoGeneration, type ReadStore } from '../kernel/read-store';
 import { type Position, START } from '../kernel/event';
 import { type Pace } from './progress-meter';
 
 /**
  * What processes leave for each other about read models, in a collection beside them: whoever reads the store knows it.
- * Each kind has one writer at a time. Disposable like the read models: without them it has no meaning.
+ * Each kind has one writer at a time, but `awaited`. Disposable like the read models: without them it has no meaning.
  */
 export interface Notes {
   /** An operator has paused the read model: it stays as it is until it is resumed. By read model. */
@@ -23,9 +23,25 @@ export interface Notes {
   readonly pace: Pace;
   /** How the process does that follows a log. By the name of its lease. */
   readonly projector: ProjectorNote;
+  /** Somebody waits for events of a stream that the read models which take loads are far from. By stream. */
+  readonly awaited: AwaitedNote;
+  /** Events of a stream are visible ahead of the checkpoints. By stream. */
+  readonly ahead: AheadNote;
   /** What the last comparison of all documents has found, and the last one of a sample. By read model. */
   readonly verification: Verification;
   readonly sampled: Verification;
+}
+
+interface AwaitedNote {
+  /** Events up to here are waited for. */
+  readonly position: Position;
+}
+
+export interface AheadNote {
+  /** Events of the stream up to here are visible. */
+  readonly to: Position;
+  /** In the generations with these names. */
+  readonly generations: readonly string[];
 }
 
 interface PausedNote {
@@ -153,6 +169,24 @@ export async function readNotesOf<K extends NoteKind>(
     }
     return notes;
   };
+}
+
+/** All notes of a kind, by name. */
+export async function listNotes<K extends NoteKind>(
+  store: ReadStore,
+  kind: K,
+): Promise<ReadonlyMap<string, Notes[K]>> {
+  const notes = new Map<string, Notes[K]>();
+  const prefix = idOf(kind, '');
+  try {
+    await store.refresh(TARGET);
+    for await (const page of store.scan(TARGET, EVERYTHING))
+      for (const { id, body } of page)
+        if (id.startsWith(prefix)) notes.set(id.slice(prefix.length), JSON.parse(body) as Notes[K]);
+  } catch (error) {
+    orNone(error);
+  }
+  return notes;
 }
 
 function orNone(error: unknown): readonly Found[] {

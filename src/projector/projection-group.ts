@@ -5,7 +5,7 @@ import { type EventBatch, type EventLog } from '../kernel/event-log';
 import { type Generation } from '../kernel/read-store';
 import { type GenerationProjector } from './generation-projector';
 import { type Parked, TooManyParked } from './parked';
-import { directoryPrefixes, IncomingEvent } from './projection';
+import { directoryPrefixes, IncomingEvent, runsAhead } from './projection';
 
 /** Called when a projection leaves the group: it stays at its checkpoint, the others continue. */
 export type OnLeave = (projector: GenerationProjector, error: TooManyParked) => void;
@@ -63,10 +63,18 @@ export class ProjectionGroup {
   }
 
   get prefixes(): readonly string[] {
-    const projections = this.projectors.map(({ projection }) => projection);
-    return [
-      ...new Set([...directoryPrefixes(projections), ...projections.flatMap(({ streams }) => streams)]),
-    ];
+    const streams = this.projectors.flatMap(({ projection }) => projection.streams);
+    return [...new Set([...this.directoryPrefixes, ...streams])];
+  }
+
+  /** Of the streams with its directory. */
+  get directoryPrefixes(): readonly string[] {
+    return directoryPrefixes(this.projectors.map(({ projection }) => projection));
+  }
+
+  /** Whether any of them is projected ahead of the checkpoint. */
+  get runsAhead(): boolean {
+    return this.projectors.some(({ projection }) => runsAhead(projection));
   }
 
   /**
@@ -75,7 +83,7 @@ export class ProjectionGroup {
    * Everything before a directory change is written before the change is applied. An aborted batch is applied again
    * from the checkpoints.
    */
-  async apply(batch: EventBatch, signal?: AbortSignal): Promise<void> {
+  async apply(batch: Pick<EventBatch, 'events' | 'position'>, signal?: AbortSignal): Promise<void> {
     const { events } = batch;
     for (let from = 0, to = 0; from < events.length; from = to) {
       const isChange = changesDirectory(events[from]);
@@ -88,6 +96,20 @@ export class ProjectionGroup {
     }
     for (const projector of this.projectors) projector.advance(batch.position);
     this.reached = batch.position;
+  }
+
+  /**
+   * Applies events that are ahead of its position, one projection after the other, and writes them. Returns the generations
+   * that have them. Of what `applyAhead` requires of the directory, the caller has made sure.
+   */
+  async applyAhead(events: readonly RecordedEvent[]): Promise<readonly Generation[]> {
+    const incoming = events.map((event) => new IncomingEvent(event));
+    const applied: GenerationProjector[] = [];
+    for (const projector of this.projectors.filter(({ projection }) => runsAhead(projection))) {
+      await this.orLeave(projector, projector.applyAhead(incoming, this.directory));
+      if (this.has(projector)) applied.push(projector);
+    }
+    return applied.map(({ generation }) => generation);
   }
 
   /**

@@ -42,7 +42,10 @@ export interface Projection<Document extends object = object, Event extends Doma
    * are not behind one (`docs/decisions.md#x154`).
    */
   readonly takesLoads?: true;
-  /** A document is folded from events of several of the streams, which are read as a whole when it is retried. */
+  /**
+   * A document is folded from events of several of the streams, which are read as a whole when it is retried; it is not
+   * projected ahead of the checkpoint (`runsAhead`).
+   */
   readonly acrossStreams?: true;
   /**
    * Documents leave the read model when the time in this `number` field (epoch ms) is longer ago than they are kept.
@@ -58,6 +61,11 @@ export interface Projection<Document extends object = object, Event extends Doma
     /** The stream that a document is folded from. */
     streamOf(document: Document): string;
   };
+}
+
+/** Whether small streams are projected ahead of the checkpoint while it is behind (ADR 72). */
+export function runsAhead({ takesLoads, acrossStreams }: Projection): boolean {
+  return takesLoads === true && acrossStreams !== true;
 }
 
 /** Prefixes of the streams with the directory that these projections use. */

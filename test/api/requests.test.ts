@@ -1,3 +1,6 @@
+import { PROJECTIONS } from '../../projections';
+import { nameOf } from '../../src/projector/generations';
+import { listNotes, type Notes, writeNote } from '../../src/projector/notes';
 import { TestApp } from '../support/app';
 import { lastUses } from '../../src/network/token-uses';
 import { FollowedDirectory } from '../../src/network/follower';
@@ -134,6 +137,33 @@ describe('requests', () => {
           outcome(answer),
           (await search(`;fid=${FEEDS.german};spId=beside`, 'preisblick')).ids,
         ]).toEqual(['200', ['beside']]);
+      } finally {
+        await other.close();
+      }
+    });
+
+    it('a small post is answered once its feed is projected ahead of a load (decisions X155)', async () => {
+      const { store, log } = app.engines;
+      const behind: ReadStore = Object.create(store);
+      behind.checkpoint = async () => START;
+      const other = await app.again({ store: behind, visibleWithin: 600_000 });
+      try {
+        const payload = { products: [product('ahead')] };
+        const posting = other.inject({ method: 'POST', url: `${OWN}?token=${token}`, payload });
+        let awaited: Notes['awaited'] | undefined;
+        while (awaited === undefined) {
+          await SYSTEM_CLOCK.pause(20);
+          awaited = (await listNotes(store, 'awaited')).get(`feed-${FEEDS.german}`);
+        }
+        expect(awaited.position).toBe(await log.head());
+        const live = await store.generations(...PROJECTIONS.map(({ collection }) => collection.name));
+        const note = { to: awaited.position, generations: live.map(nameOf) };
+        await writeNote(store, 'ahead', `feed-${FEEDS.german}`, note);
+        expect(outcome(await posting)).toBe('200');
+        const headers = { 'x-min-position': awaited.position };
+        const read = (url: string) => other.inject({ url, headers });
+        expect(outcome(await read(`${OWN}?token=${token}`))).toBe('200');
+        expect(outcome(await read(`/1.0/productFeeds?token=${TOKENS.preisblick}`))).toBe('503 503');
       } finally {
         await other.close();
       }

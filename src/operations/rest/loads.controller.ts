@@ -163,7 +163,10 @@ export class LoadsController implements OnModuleDestroy {
       );
       const { new: listed, revised, repriced, removed } = restored.tally;
       const position = await this.log.head();
-      await this.readModels.afterWrite({ position, changes: listed + revised + repriced + removed }, 'loads');
+      await this.readModels.afterWrite(
+        { position, changes: listed + revised + repriced + removed },
+        { readModels: 'loads' },
+      );
       const done = restored.loadId === undefined ? {} : { loadId: restored.loadId };
       return Answer.of(
         loadOperations.restoreFeed,

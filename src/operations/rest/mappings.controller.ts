@@ -234,7 +234,7 @@ export class MappingsController {
     const { report, events, position } = await this.actions.of(caller, action, asked, ({ log }) =>
       changeMappings(this.clock, log, this.follower, lines, options),
     );
-    if (events > 0) await this.readModels.afterWrite({ position, changes: events }, 'loads');
+    if (events > 0) await this.readModels.afterWrite({ position, changes: events }, { readModels: 'loads' });
     const status = report.some(({ outcome }) => outcome === 'refused') ? 400 : 200;
     return new Answer({ json: () => ({ report }) }, { status, ...(events === 0 ? {} : { position }) });
   }

@@ -1,8 +1,9 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { FollowedDirectory } from '../../network/follower';
 import { type Caller } from '../../network/organisations';
-import { WaitForReadModels } from '../../http/visible-writes';
+import { WaitForReadModels, type WaitTarget } from '../../http/visible-writes';
 import { type BodyCost, type PostedBody } from '../../http/posted-body';
+import { streamOf } from '../../kernel/event';
 import { EngineUnavailable } from '../../kernel/event-log';
 import { Fault } from '../../kernel/fault';
 import { LOADED_PRODUCTS, LOADS } from '../../runtime/metrics';
@@ -10,7 +11,7 @@ import { type FeedFormat } from './load/ingest/feed-body';
 import { type FeedSource, loadFeed, type ProductLoader } from './load/load-feed';
 import { type LoadedFeed, Loader, type LoadRequest, type LoadResult } from './load/loader';
 import { ownFeed } from './product.queries';
-import { FeedRefusals, productFaults as fault } from '../../domain/products/feed';
+import { FEED, FeedRefusals, productFaults as fault } from '../../domain/products/feed';
 
 /** A body of products: a request's, or one that was made here, which uses nothing that others need. */
 type LoadBody = Pick<PostedBody, 'chunks'> & Partial<Pick<PostedBody, 'isGzip' | 'maxBody' | 'takes'>>;
@@ -65,7 +66,7 @@ export class ProductCommands {
     });
     LOADS.add(1, { result: dryRun ? 'dry_run' : 'stored' });
     if (!dryRun) countProducts(loaded);
-    await this.readModels.afterWrite(loaded, 'loads');
+    await this.readModels.afterWrite(loaded, productsOf(feedId));
     return loaded;
   }
 
@@ -81,9 +82,14 @@ export class ProductCommands {
       throw fault.parametersMissing('spId is missing: name products to delete, or all by deleteAll=true');
     const deleted = await this.loader.remove(feedId, which, dryRun);
     if (!dryRun) countProducts(deleted);
-    await this.readModels.afterWrite(deleted, 'loads');
+    await this.readModels.afterWrite(deleted, productsOf(feedId));
     return deleted;
   }
+}
+
+/** All that a write to a feed changes for searches. */
+function productsOf(feedId: number): WaitTarget {
+  return { readModels: 'loads', stream: streamOf(FEED, feedId) };
 }
 
 function sourceOf(body: LoadBody): FeedSource {

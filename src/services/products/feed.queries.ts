@@ -343,7 +343,10 @@ export class FeedQueries {
 
   /** The last posts to a feed: the report waits for them, not they for it (`docs/decisions.md#x35`). */
   async imports(feedId: number, query: QueryOptions = {}): Promise<AsyncIterable<Iterable<ReportedImport>>> {
-    await this.readModels.afterWrite({ position: await this.log.head(), changes: 1 }, 'loads');
+    await this.readModels.afterWrite(
+      { position: await this.log.head(), changes: 1 },
+      { readModels: 'loads' },
+    );
     return await lastImports(this.store, feedId, query);
   }
 }

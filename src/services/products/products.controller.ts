@@ -1,6 +1,6 @@
 import { Body, Controller, Delete, type DynamicModule, Get, Module, Param, Post, Res } from '@nestjs/common';
 import { type FastifyBaseLogger, type FastifyReply } from 'fastify';
-import { FeedRefusals, productFaults as fault, productFaultTable } from '../../domain/products/feed';
+import { FEED, FeedRefusals, productFaults as fault, productFaultTable } from '../../domain/products/feed';
 import { importsText } from '../../domain/products/import-report';
 import {
   Answer,
@@ -13,6 +13,7 @@ import {
 import { ApiOperation, CurrentCaller, MatrixKeys, Produces, Roles } from '../../http/decorators';
 import { PostedBody } from '../../http/posted-body';
 import { defineService } from '../../http/service';
+import { streamOf } from '../../kernel/event';
 import { EventLog } from '../../kernel/event-log';
 import { Fault } from '../../kernel/fault';
 import { type QueryOptions } from '../../kernel/query';
@@ -385,6 +386,14 @@ class FeedsController {
 export const productService = defineService({
   system: 'PRODUCTS',
   readModels: 'loads',
+  // A search of one feed, and what is written to it.
+  streamRead: ({ path, matrix, query }) => {
+    const feeds = [...matrix, ...query].filter(({ name }) => name === 'fid');
+    const [fid] = feeds.map(({ value = '' }) => value);
+    const isOne =
+      path === '/1.0/products' && feeds.length === 1 && fid !== undefined && /^\d{1,10}$/.test(fid);
+    return isOne ? streamOf(FEED, Number(fid)) : undefined;
+  },
   modules: ['products', 'productsUnlimited', 'productCategories', 'categoryMappings', 'productFeeds'],
   description: {
     title: 'Products',
