@@ -65,6 +65,9 @@ describe('requests', () => {
     it('is 503 with Retry-After for a position that is not reached within two seconds', async () => {
       const answer = await app.get(OWN, { token, headers: { 'x-min-position': '9'.repeat(19) } });
       expect([outcome(answer), answer.headers['retry-after']]).toEqual(['503 503', '1']);
+      // Nor is it to be projected ahead (ADR 72).
+      const awaited = [...(await listNotes(app.engines.store, 'awaited')).values()];
+      expect(awaited.filter(({ position }) => position.startsWith('9'))).toEqual([]);
     });
 
     it('waits for the connections, names and mappings of the network as for read models', async () => {
@@ -145,7 +148,8 @@ describe('requests', () => {
     it('a small post is answered once its feed is projected ahead of a load (decisions X155)', async () => {
       const { store, log } = app.engines;
       const behind: ReadStore = Object.create(store);
-      behind.checkpoint = async () => START;
+      let isBehind = true;
+      behind.checkpoint = async (target) => (isBehind ? START : await store.checkpoint(target));
       const other = await app.again({ store: behind, visibleWithin: 600_000 });
       try {
         const payload = { products: [product('ahead')] };
@@ -165,6 +169,7 @@ describe('requests', () => {
         expect(outcome(await read(`${OWN}?token=${token}`))).toBe('200');
         expect(outcome(await read(`/1.0/productFeeds?token=${TOKENS.preisblick}`))).toBe('503 503');
       } finally {
+        isBehind = false;
         await other.close();
       }
     });
