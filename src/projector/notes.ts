@@ -37,7 +37,7 @@ interface AwaitedNote {
   readonly position: Position;
 }
 
-export interface AheadNote {
+interface AheadNote {
   /** Events of the stream up to here are visible. */
   readonly to: Position;
   /** In the generations with these names. */
