@@ -2,7 +2,7 @@ import { type Position, type RecordedEvent, START } from '../kernel/event';
 import { type EventLog } from '../kernel/event-log';
 import { type ReadStore } from '../kernel/read-store';
 import { type Clock } from '../runtime/clock';
-import { isAbort } from '../runtime/unavailable';
+import { crash } from '../runtime/failure-report';
 import { liveGenerations, nameOf } from './generations';
 import { listNotes, readNotesOf, removeNote, writeNote } from './notes';
 import { type Projection, runsAhead } from './projection';
@@ -120,13 +120,23 @@ export class AheadOfLoads {
   }
 }
 
-/** After how long somebody who waits asks for a stream to be projected ahead, and how often they look (ms). */
+/** After how long somebody who waits asks for a stream to be projected ahead, and how often all of them look (ms). */
 const ASK_AFTER_MS = 300;
 const POLL_MS = 100;
 
-/** Waits until events of a stream are visible, ahead of the checkpoints if need be. */
+interface AheadWaiter {
+  readonly stream: string;
+  readonly position: Position;
+  readonly since: number;
+  readonly resolve: (isVisible: boolean) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** Waits until events of streams are visible, ahead of the checkpoints if need be. All who wait share their looks. */
 export class AheadWait {
   private readonly projections: readonly Projection[];
+  private readonly waiters = new Set<AheadWaiter>();
+  private isPolling = false;
 
   constructor(
     private readonly clock: Clock,
@@ -142,35 +152,53 @@ export class AheadWait {
    * as `shown`, the wait for these.
    */
   async orShown(shown: Promise<boolean>, stream: string, position: Position): Promise<boolean> {
-    const ending = new AbortController();
-    const ahead = this.until(stream, position, ending.signal).then((isVisible) => isVisible || shown);
+    let waiter: AheadWaiter | undefined;
+    const ahead = new Promise<boolean>((resolve, reject) => {
+      waiter = { stream, position, since: this.clock.monotonic(), resolve, reject };
+      this.waiters.add(waiter);
+    }).then((isVisible) => isVisible || shown);
+    if (!this.isPolling) this.poll().catch(crash);
     // The other one may have ended the wait.
     for (const waiting of [shown, ahead]) waiting.catch(() => undefined);
     try {
       return await Promise.race([shown, ahead]);
     } finally {
-      ending.abort();
+      if (waiter !== undefined) this.waiters.delete(waiter);
     }
   }
 
-  /** False when the signal aborts, and for a position that the log does not have. */
-  private async until(stream: string, position: Position, signal: AbortSignal): Promise<boolean> {
-    const { clock, log, store } = this;
-    try {
-      await clock.pause(ASK_AFTER_MS, signal);
+  private async poll(): Promise<void> {
+    this.isPolling = true;
+    while (this.waiters.size > 0) {
+      await this.clock.pause(POLL_MS);
+      const now = this.clock.monotonic();
+      const due = [...this.waiters].filter(({ since }) => now - since >= ASK_AFTER_MS);
+      if (due.length > 0)
+        await this.look(due).catch((error: unknown) => {
+          for (const { reject } of due) reject(error);
+        });
+    }
+    this.isPolling = false;
+  }
+
+  private async look(due: readonly AheadWaiter[]): Promise<void> {
+    const streams = [...new Set(due.map(({ stream }) => stream))];
+    const [head, notes] = await Promise.all([
+      this.log.head(),
+      readNotesOf(this.store, ['awaited', 'ahead'], streams),
+    ]);
+    const [ahead, awaited] = [notes('ahead'), notes('awaited')];
+    for (const stream of streams) {
+      const waiting = due.filter((one) => one.stream === stream);
+      const { to = START, generations = [] } = ahead.get(stream) ?? {};
+      const reached = waiting.filter(({ position }) => position <= to);
+      const isShown = reached.length > 0 && (await this.show(generations));
+      if (isShown) for (const { resolve } of reached) resolve(true);
       // Nobody projects what has not happened.
-      if (position > (await log.head())) return false;
-      for (;;) {
-        const notes = await readNotesOf(store, ['awaited', 'ahead'], [stream]);
-        const { to = START, generations = [] } = notes('ahead').get(stream) ?? {};
-        if (to >= position && (await this.show(generations))) return true;
-        const asked = notes('awaited').get(stream)?.position ?? START;
-        if (asked < position) await writeNote(store, 'awaited', stream, { position });
-        await clock.pause(POLL_MS, signal);
-      }
-    } catch (error) {
-      if (isAbort(error)) return false;
-      throw error;
+      const left = waiting.filter((one) => one.position <= head && !(isShown && reached.includes(one)));
+      const position = left.map((one) => one.position).reduce((a, b) => (a > b ? a : b), START);
+      if (position > (awaited.get(stream)?.position ?? START))
+        await writeNote(this.store, 'awaited', stream, { position });
     }
   }
 

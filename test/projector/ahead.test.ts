@@ -8,7 +8,7 @@ import { NO_STREAM, type Position, START } from '../../src/kernel/event';
 import { type EventBatch, type EventLog } from '../../src/kernel/event-log';
 import { toNewEvent } from '../../src/kernel/decider';
 import { EVERYTHING } from '../../src/kernel/query';
-import { targetOf } from '../../src/kernel/read-store';
+import { type ReadStore, targetOf } from '../../src/kernel/read-store';
 import { AheadOfLoads, AheadWait } from '../../src/projector/ahead';
 import { GenerationProjector } from '../../src/projector/generation-projector';
 import { writeNote } from '../../src/projector/notes';
@@ -50,8 +50,8 @@ beforeEach(async () => {
 });
 afterEach(() => world.end());
 
-function withMethods(log: EventLog, methods: Partial<EventLog>): EventLog {
-  return new Proxy(log, {
+function withMethods<T extends object>(original: T, methods: Partial<T>): T {
+  return new Proxy(original, {
     get(target, name) {
       const value: unknown = Reflect.get(name in methods ? methods : target, name);
       return typeof value === 'function' ? (value.bind(target) as unknown) : value;
@@ -104,6 +104,22 @@ describe('A small feed while a large one is projected (docs/adr/0072, decisions 
     const later = await world.emit(inSmall('y'));
     expect(await wait.orShown(Promise.resolve(false), STREAM, later)).toBe(false);
     expect(await wait.orShown(Promise.resolve(true), STREAM, later)).toBe(true);
+    release();
+    await world.settled(PROJECTIONS);
+  });
+
+  test('is looked for once for all who wait', async () => {
+    const { position, release } = await stuckWith(inSmall('x'));
+    let looks = 0;
+    const get: ReadStore['get'] = async (...args) => {
+      looks += 1;
+      return await world.store.get(...args);
+    };
+    const store = withMethods<ReadStore>(world.store, { get });
+    const wait = new AheadWait(SYSTEM_CLOCK, world.log, store, PROJECTIONS);
+    const all = Array.from({ length: 1_000 }, () => wait.orShown(never, STREAM, position));
+    expect(new Set(await Promise.all(all))).toEqual(new Set([true]));
+    expect(looks).toBeLessThan(all.length);
     release();
     await world.settled(PROJECTIONS);
   });
