@@ -123,6 +123,8 @@ export class AheadOfLoads {
 /** After how long somebody who waits asks for a stream to be projected ahead, and how often all of them look (ms). */
 const ASK_AFTER_MS = 300;
 const POLL_MS = 100;
+/** Streams that a process asks for at once, at most: others wait for the checkpoints. */
+const MOST_STREAMS = 32;
 
 interface AheadWaiter {
   readonly stream: string;
@@ -182,7 +184,7 @@ export class AheadWait {
   }
 
   private async look(due: readonly AheadWaiter[]): Promise<void> {
-    const streams = [...new Set(due.map(({ stream }) => stream))];
+    const streams = [...new Set(due.map(({ stream }) => stream))].slice(0, MOST_STREAMS);
     const [head, notes] = await Promise.all([
       this.log.head(),
       readNotesOf(this.store, ['awaited', 'ahead'], streams),

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { setImmediate as nextRound } from 'node:timers/promises';
 import fc from 'fast-check';
 import { delistings, feedChanges, feeds } from '../../projections/feeds';
 import { priceHistory } from '../../projections/price-history';
@@ -11,7 +12,7 @@ import { EVERYTHING } from '../../src/kernel/query';
 import { type ReadStore, targetOf } from '../../src/kernel/read-store';
 import { AheadOfLoads, AheadWait } from '../../src/projector/ahead';
 import { GenerationProjector } from '../../src/projector/generation-projector';
-import { writeNote } from '../../src/projector/notes';
+import { listNotes, writeNote } from '../../src/projector/notes';
 import { prepareParked } from '../../src/projector/parked';
 import { type Projection } from '../../src/projector/projection';
 import { ProjectionGroup } from '../../src/projector/projection-group';
@@ -120,6 +121,21 @@ describe('A small feed while a large one is projected (docs/adr/0072, decisions 
     const all = Array.from({ length: 1_000 }, () => wait.orShown(never, STREAM, position));
     expect(new Set(await Promise.all(all))).toEqual(new Set([true]));
     expect(looks).toBeLessThan(all.length);
+    release();
+    await world.settled(PROJECTIONS);
+  });
+
+  test('is asked for beside 31 others at most', async () => {
+    const { position, release } = await stuckWith(inSmall('x'));
+    const wait = new AheadWait(SYSTEM_CLOCK, world.log, world.store, PROJECTIONS);
+    let show = (_: boolean): void => undefined;
+    const shown = new Promise<boolean>((resolve) => (show = resolve));
+    const all = Array.from({ length: 100 }, (_, at) => wait.orShown(shown, `feed-${at + 7_000}`, position));
+    while ((await listNotes(world.store, 'awaited')).size <= 32) await nextRound();
+    show(true);
+    await Promise.all(all);
+    // With that of the small feed.
+    expect((await listNotes(world.store, 'awaited')).size).toBeLessThanOrEqual(33);
     release();
     await world.settled(PROJECTIONS);
   });
