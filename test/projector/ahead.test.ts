@@ -128,7 +128,7 @@ describe('A small feed while a large one is projected (docs/adr/0072, decisions 
   test('is asked for beside 31 others at most', async () => {
     const { position, release } = await stuckWith(inSmall('x'));
     const wait = new AheadWait(SYSTEM_CLOCK, world.log, world.store, PROJECTIONS);
-    let show = (_: boolean): void => undefined;
+    let show: (isShown: boolean) => void = () => undefined;
     const shown = new Promise<boolean>((resolve) => (show = resolve));
     const all = Array.from({ length: 100 }, (_, at) => wait.orShown(shown, `feed-${at + 7_000}`, position));
     while ((await listNotes(world.store, 'awaited')).size <= 32) await nextRound();
