@@ -15,7 +15,7 @@ import { countParked } from './parked';
 import { type Projection } from './projection';
 
 /** How long a generation that was replaced is kept, unless it is said otherwise. */
-export const RETAIN_MS = 24 * 60 * 60 * 1000;
+const RETAIN_MS = 24 * 60 * 60 * 1000;
 
 export interface SwapParts extends SwappingParts {
   readonly code: string;
