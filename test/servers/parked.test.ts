@@ -46,9 +46,9 @@ test('parked documents are listed, shown, retried and skipped on an Elasticsearc
   await world.runner({}, [picky]).start();
   await world.emit(listed('a', 1), repriced('a', 13), listed('b', 2), repriced('b', 14), repriced('b', 3));
   await world.settled([picky]);
-  expect((await parked('list', 'products')).split('\n').sort()).toEqual(
-    ['', `products ${a}: Error: unlucky`, `products ${b}: Error: unlucky`].sort(),
-  );
+  // Below each, what it is and what helps.
+  const lines = (await parked('list', 'products')).split('\n').filter((line) => line.startsWith('products '));
+  expect(lines.sort()).toEqual([a, b].map((id) => `products ${id}: Error: unlucky`).sort());
   expect(JSON.parse(await parked('show', 'products', a))).toMatchObject({ document: a });
 
   isFixed = true;
