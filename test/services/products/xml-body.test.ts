@@ -198,6 +198,45 @@ describe('a body in XML (Document 1, XML body shape)', () => {
   );
 });
 
+describe('texts that JSON escapes', () => {
+  const whole = [
+    '<g:id>a</g:id><title>n</title><g:price>1 EUR</g:price><link>https://shop.example/</link>',
+    '<g:image_link>https://img.example/</g:image_link><g:product_type>c</g:product_type>',
+  ].join('');
+  const own = `<name>n</name><description>d</description><price>1</price><productUrl>https://shop.example/</productUrl>
+    <productImage>https://img.example/</productImage><categories><category name="c"/></categories>`;
+
+  it.each([
+    ['a text', '<description>a\n<b/>c</description>'],
+    ['a text after an element', '<description>a<b>x</b>\nc</description>'],
+    ['white space between elements in a text', '<description>a<b/>\t<b/>c</description>'],
+    ['a section', '<description><![CDATA[a\nc]]></description>'],
+    ['a reference', '<description>a&quot;c</description>'],
+    ['a quotation mark', '<description>a"c</description>'],
+  ])('are escaped in %s of an item of RSS (decisions P36)', async (_, description) => {
+    await sameOnceCut(`<rss xmlns:g="u"><channel><item>${description}${whole}</item></channel></rss>`, RSS);
+  });
+
+  it.each([
+    ['a text', '<brand>a\tc</brand>'],
+    ['white space', '<brand>\n</brand>'],
+    ['a custom field', '<fields><field name="f">\na</field></fields>'],
+    ['a section', '<brand><![CDATA[a\nc]]></brand>'],
+    ['a reference', '<brand>a&quot;c</brand>'],
+    ['an attribute', "<fields><field name='\"'>a</field></fields>"],
+  ])('are escaped in %s of a product (Document 1, XML body shape)', async (_, parts) => {
+    await sameOnceCut(`<products><product sourceProductId="a">${own}${parts}</product></products>`, OURS);
+  });
+
+  async function sameOnceCut(text: string, written: WrittenElements): Promise<void> {
+    const cut = await inProducts(text, 1_000, written);
+    expect(cut).toEqual(await inOnePiece(text, written));
+    const { spooled } = cut as { readonly spooled: readonly string[] };
+    expect(spooled).toEqual([expect.stringMatching(/^1 \{/)]);
+    for (const one of spooled) expect(JSON.parse(one.slice(2))).toBeDefined();
+  }
+});
+
 test('prefixes of the root are declared for all products, even when the first one is too large', async () => {
   const large = `<product sourceProductId="large"><name>${'n'.repeat(1_100_000)}</name></product>`;
   const small = '<product sourceProductId="small"><x:name>n</x:name></product>';
