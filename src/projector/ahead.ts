@@ -25,6 +25,9 @@ export class AheadOfLoads {
   /** By stream: up to where its events are projected ahead, or what is waited for in one that is not small. */
   private readonly done = new Map<string, Position>();
   private readonly large = new Map<string, Position>();
+  /** The first change of the directory after the position of the group, once one is found; there is none up to `unchanged`. */
+  private change: Position = START;
+  private unchanged: Position = START;
   private lookedAt = -Infinity;
   /** How long an event takes (ms), recently. */
   private pace = 0;
@@ -109,12 +112,21 @@ export class AheadOfLoads {
     return found.reverse();
   }
 
+  /** Whether an event after the position of the group changes its directory. Reads each event once, however often it is asked. */
   private async changesDirectory(group: ProjectionGroup, upTo: Position): Promise<boolean> {
-    const { position: after, directoryPrefixes: prefixes } = group;
+    const { position, directoryPrefixes: prefixes } = group;
     if (prefixes.length === 0) return false;
-    for await (const { events, position } of this.log.readAll({ after, prefixes, batchSize: 1 })) {
-      if (events.some((event) => event.position <= upTo)) return true;
-      if (position >= upTo) return false;
+    if (this.change > position) return this.change <= upTo;
+    const after = this.unchanged > position ? this.unchanged : position;
+    if (after >= upTo) return false;
+    for await (const batch of this.log.readAll({ after, prefixes, batchSize: 1 })) {
+      const [change] = batch.events;
+      if (change !== undefined) {
+        this.change = change.position;
+        return change.position <= upTo;
+      }
+      this.unchanged = batch.position;
+      if (batch.position >= upTo) return false;
     }
     return true;
   }

@@ -311,6 +311,42 @@ describe.each(STORES)('Documents that are projected ahead, over %s', (_, storeOf
     expect(await productsAfter(first, STREAM, others)).toEqual([offerId(LARGE, 'a')]);
   });
 
+  test('cost no second look for changes of the network where there was none, nor for one that was found', async () => {
+    const store = storeOf(world);
+    const first = await world.emit(listed('a'));
+    const group = await groupOver(store, world);
+    for await (const batch of world.log.readAll({ after: START, prefixes: group.prefixes }))
+      await group.apply(batch);
+    const readAfter: Position[] = [];
+    const readAll: EventLog['readAll'] = (options) => {
+      readAfter.push(options.after);
+      return world.log.readAll(options);
+    };
+    const clock = new LookClock();
+    const log = withMethods(world.log, { readAll });
+    const ahead = new AheadOfLoads(clock, log, store, async () => undefined);
+    const look = async (position: Position): Promise<readonly string[]> => {
+      await writeNote(store, 'awaited', STREAM, { position });
+      await clock.look(ahead, group);
+      await group.written();
+      const found: string[] = [];
+      for await (const page of store.scan({ collection: 'products' }, EVERYTHING))
+        found.push(...page.map(({ id }) => id));
+      return found.sort();
+    };
+
+    const second = await world.emit(listed('b'), inSmall('x'));
+    await look(second);
+    const third = await world.emit(inSmall('y'));
+    const shown = [offerId(LARGE, 'a'), small('x'), small('y')].sort();
+    expect(await look(third)).toEqual(shown);
+    const changed = await world.emit(mapped(SMALL, 'Audio', '1'), inSmall('z'));
+    expect(await look(changed)).toEqual(shown);
+    expect(await look(await world.emit(inSmall('w')))).toEqual(shown);
+    // From where the look before has ended; not at all behind the change.
+    expect(readAfter).toEqual([first, second, third]);
+  });
+
   test('are none of a stream with more than 2,000 events', async () => {
     const first = await world.emit(listed('a'));
     const append = async (): Promise<Position> => {
