@@ -147,8 +147,8 @@ export function readXml(handlers: XmlHandlers): XmlReader {
 
 /** Anything but what a text may have as it is: XML forbids it, or changes it. */
 const CHANGED = /[^\t\n\u0020-\ufffd]/;
-/** The same, and what JSON escapes. */
-const CHANGED_OR_ESCAPED = /[^\t\n !#-[\]-\ufffd]/;
+/** The same, and the backslash, which JSON escapes. */
+const CHANGED_OR_BACKSLASH = /[^\t\n\u0020-[\]-\ufffd]/;
 const TAG_NAME = /^[A-Za-z_][\w.-]*(?::[A-Za-z_][\w.-]*)?(?=[ \t\n]|$)/;
 const ATTRIBUTE = /[ \t\n]+([A-Za-z_][\w.-]*)=(?:"([^"<\t\n]*)"|'([^'<\t\n]*)')/y;
 const CDATA = { start: '<![CDATA[', end: ']]>' } as const;
@@ -181,11 +181,12 @@ export function plainElements(
   const tags = new Map<string, PlainTag>();
   const path: PlainTag[] = [];
   const steps: PlainStep[] = [];
-  const [references, sectionEnds, lines, tabs] = [
+  const [references, sectionEnds, lines, tabs, quotes] = [
     new Occurrences('&'),
     new Occurrences(CDATA.end),
     new Occurrences('\n'),
     new Occurrences('\t'),
+    new Occurrences('"'),
   ];
   let isPlain = true;
   let last: PlainTag | undefined;
@@ -236,8 +237,8 @@ export function plainElements(
     if (resolved === undefined) return undefined;
     // Any other text is what a document is indented by, or beside elements, where its white space may be part of a value.
     const isWhole = typeof steps.at(-1) === 'object' && document.charCodeAt(end + 1) === SLASH;
-    const isEscaped = isWhole ? lines.isWithin(at, end) || tabs.isWithin(at, end) : resolved.trim() !== '';
-    if (isEscaped) isPlain = false;
+    const hasLines = isWhole ? lines.isWithin(at, end) || tabs.isWithin(at, end) : resolved.trim() !== '';
+    if (hasLines || quotes.isWithin(at, end)) isPlain = false;
     steps.push(resolved);
     return end;
   };
@@ -276,9 +277,9 @@ export function plainElements(
     if (!isAsciiOnly && !isUtf8(element)) return undefined;
     const document = element.toString(isAsciiOnly ? 'latin1' : 'utf8');
     steps.length = path.length = 0;
-    isPlain = !CHANGED_OR_ESCAPED.test(document);
+    isPlain = !CHANGED_OR_BACKSLASH.test(document);
     if (!isPlain && CHANGED.test(document)) return undefined;
-    for (const occurrences of [references, sectionEnds, lines, tabs]) occurrences.in(document);
+    for (const occurrences of [references, sectionEnds, lines, tabs, quotes]) occurrences.in(document);
     if (!scan(document)) return undefined;
     for (const step of steps) {
       if (typeof step === 'string') text(step);
@@ -313,14 +314,14 @@ class Occurrences {
   }
 }
 
-/** Undefined unless all of them are usual, and each is there once. */
+/** Undefined unless all of them are usual, without quotation marks in them, and each is there once. */
 function attributesIn(inside: string, from: number): XmlAttributes | undefined {
   if (from === inside.length) return NO_ATTRIBUTES;
   const attributes = Object.create(null) as Record<string, string>;
   ATTRIBUTE.lastIndex = from;
   for (let end = from; end < inside.length; end = ATTRIBUTE.lastIndex) {
     const [, name = '', double, single = ''] = ATTRIBUTE.exec(inside) ?? [];
-    const value = withoutReferences(double ?? single);
+    const value = single.includes('"') ? undefined : withoutReferences(double ?? single);
     if (name === '' || name === 'xmlns' || value === undefined || name in attributes) return undefined;
     attributes[name] = value;
   }

@@ -228,6 +228,32 @@ describe('texts that JSON escapes', () => {
     await sameOnceCut(`<products><product sourceProductId="a">${own}${parts}</product></products>`, OURS);
   });
 
+  it('are escaped wherever they are', async () => {
+    const usual = fc.constantFrom('a', ' ', '\n', '\t', '&amp;', '<b/>', '<b>x</b>', '<b>\n</b>');
+    const others = fc.constantFrom(
+      '"',
+      "'",
+      '\\',
+      'ü',
+      '&quot;',
+      "<b c='\"'/>",
+      '<![CDATA[\n]]>',
+      '<!-- " -->',
+    );
+    const text = fc
+      .array(fc.oneof({ weight: 20, arbitrary: usual }, { weight: 1, arbitrary: others }), { maxLength: 6 })
+      .map((some) => some.join(''));
+    await fc.assert(
+      fc.asyncProperty(text, text, async (one, other) => {
+        const texts = `<description>d${one}</description><g:color>${other}</g:color>`;
+        await sameOnceCut(`<rss xmlns:g="u"><channel><item>${texts}${whole}</item></channel></rss>`, RSS);
+        const fields = `<fields><field name="f">${one.replaceAll('<b', '<!-- b --><b')}</field></fields>`;
+        const ofOurs = `<products><product sourceProductId="a">${own}${fields}</product></products>`;
+        expect(await inProducts(ofOurs, 1_000)).toEqual(await inOnePiece(ofOurs));
+      }),
+    );
+  });
+
   async function sameOnceCut(text: string, written: WrittenElements): Promise<void> {
     const cut = await inProducts(text, 1_000, written);
     expect(cut).toEqual(await inOnePiece(text, written));
