@@ -72,8 +72,9 @@ const KINDS = {
  * Posts to a server whose log is our own EventStoreDB server, over an embedded log in a thread of this process: claims,
  * vouchers and transactions one by one, and 500 products into a feed of each post.
  *
- * Ours: over HTTP, with a number of callers; each post is found when it is answered. Bare: the official client alone appends the same events to as many new
- * streams with as many callers; a caller appends to the streams of a post one after the other.
+ * Ours: over HTTP, with a number of callers; each post is found when it is answered. Bare: the official client
+ * alone appends the same events to as many new streams with as many callers; a caller appends to the streams of a
+ * post one after the other.
  */
 export async function* esdbHttp(bench: Bench): AsyncGenerator<Figure> {
   const countOf = (share: number, callers: number): number =>

@@ -24,8 +24,8 @@ const POLL_MS = 100;
 const STATES = [1, 2, 3, 4, 5, 6, 7, 8, 9];
 
 /**
- * Transactions are reported one by one, at a rate, and each is told to one of twenty receivers. Measures the time from when
- * the report was due until its message arrives, and the processor time of the server for each.
+ * Transactions are reported one by one, at a rate, and each is told to one of twenty receivers. Measures the time from
+ * when the report was due until its message arrives, and the processor time of the server for each.
  *
  * Bare: undici alone sends the signed messages when the reports are due, with nothing reported, matched or recorded.
  */

@@ -43,7 +43,8 @@ export async function compareLoads(
 }
 
 /**
- * Posts new products to empty feeds of one server, without a projector: in a format, and the same ones in JSON, in turn.
+ * Posts new products to empty feeds of one server, without a projector: in a format, and the
+ * same ones in JSON, in turn.
  */
 export async function compareFormats(
   bench: Bench,

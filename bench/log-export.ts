@@ -14,9 +14,9 @@ const GOALS = { ndjson: 100, csv: 50_000, parquet: 30_000 } as const;
 const MEMORY = 300;
 
 /**
- * Exports the log of a feed, as `affilog log export` does. Bare: reads all columns of the log's file, and writes nothing.
- * NDJSON in MB of what it writes (bare: reads), CSV and Parquet in events. Memory is that of the command, in a process
- * of its own.
+ * Exports the log of a feed, as `affilog log export` does. Bare: reads all columns of the log's file, and writes
+ * nothing. NDJSON in MB of what it writes (bare: reads), CSV and Parquet in events. Memory is that of the
+ * command, in a process of its own.
  */
 export async function* logExport(bench: Bench): AsyncGenerator<Figure> {
   const { engines, dataDir } = await openLoaded(bench, 'log-export', true);

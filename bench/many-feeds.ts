@@ -22,7 +22,8 @@ const SLOWDOWN = 2;
 
 /**
  * Many small feeds: a post of 20 products into one of them until searches show it, and searches of all feeds for a
- * common word, the first one after a start and others. Bare: twice the time of a post with the fewest feeds; for searches, their time per feed.
+ * common word, the first one after a start and others. Bare: twice the time of a post with the fewest feeds; for
+ * searches, their time per feed.
  */
 export async function* manyFeeds(bench: Bench): AsyncGenerator<Figure> {
   let fewest: Times | undefined;

@@ -64,8 +64,8 @@ export async function* traces(bench: Bench): AsyncGenerator<Figure> {
 }
 
 /**
- * Vouchers that are created and products that are searched, with the settings of both sides. By the processor time of the
- * server, all threads together, which other load on the machine hardly changes.
+ * Vouchers that are created and products that are searched, with the settings of both sides. By the processor time of
+ * the server, all threads together, which other load on the machine hardly changes.
  */
 async function* compared(
   bench: Bench,

@@ -19,7 +19,10 @@ export const SITES = Array.from({ length: 50 }, (_, site) => 21 + site);
 /** Feeds have the ids 1 to this one. */
 export const FEEDS = 12;
 
-/** A network file with one advertiser, one publisher and some feeds, the first of which have all product categories mapped. */
+/**
+ * A network file with one advertiser, one publisher and some feeds, the first of which have all
+ * product categories mapped.
+ */
 export function networkFile(feedCount = FEEDS, mapped = feedCount): string {
   const feeds = Array.from({ length: feedCount }, (_, feed) => feed + 1);
   const categories = CATEGORIES.map(({ name }, at) => ({ id: String(at + 1), name }));

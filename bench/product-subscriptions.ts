@@ -28,8 +28,8 @@ const LOOK_MS = 200;
  * Posts a feed whose prices have all fallen, to a server with all roles.
  *
  * Ours: with 1,000 subscriptions to products, each to falls of the price of products with another word in their names.
- * Reference: without any, in another folder. Then how long it takes after such a load until its messages are listed, against the
- * time until searches show the load, which messages wait for.
+ * Reference: without any, in another folder. Then how long it takes after such a load until its messages are listed,
+ * against the time until searches show the load, which messages wait for.
  */
 export async function productSubscriptions(bench: Bench): Promise<readonly Figure[]> {
   const rounds = bench.count < FEW_FROM ? roundsOf(bench.count) : 1;

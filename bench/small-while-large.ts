@@ -32,8 +32,8 @@ const SMALL_POSTS = {
 const LIMIT = 2_000;
 
 /**
- * Posts ten times the count of products to a feed, and meanwhile, until all of them are found, one product after the other
- * to another feed, and vouchers: how long each of these takes to be answered, and to be found.
+ * Posts ten times the count of products to a feed, and meanwhile, until all of them are found, one product after the
+ * other to another feed, and vouchers: how long each of these takes to be answered, and to be found.
  */
 export async function* smallWhileLarge(bench: Bench): AsyncGenerator<Figure> {
   const count = bench.count * TIMES;

@@ -38,12 +38,12 @@ interface Small {
 }
 
 /**
- * One product by its id, ten vouchers, the report of a transaction, a claim: on one connection and on eight, which are kept
- * alive.
+ * One product by its id, ten vouchers, the report of a transaction, a claim: on one connection and on
+ * eight, which are kept alive.
  *
- * Ours: from the request to the complete answer, over HTTP.
- * Bare: Fastify alone, which answers the same bytes, with the same client; then the same without HTTP in this process: the
- * query as a call of the read store in this thread, or the append of one event, durable.
+ * Ours: from the request to the complete answer, over HTTP. Bare: Fastify alone, which answers the same bytes, with the
+ * same client; then the same without HTTP in this process: the query as a call of the read store in this thread, or the
+ * append of one event, durable.
  */
 export async function* small(bench: Bench): AsyncGenerator<Figure> {
   const dataDir = join(bench.folder, 'small');

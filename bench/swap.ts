@@ -23,7 +23,10 @@ const [LARGE, SEARCHED, POSTED] = [1, 2, 3] as const;
 /** Searches a second, and how many may be under way. */
 const RATE = { perSecond: 100, atOnce: 16 } as const;
 const ROLLBACKS = 10;
-/** Hundreds of searches before the rebuild: until engines and code are as fast as they get, and then those that are measured. */
+/**
+ * Hundreds of searches before the rebuild: until engines and code are as fast as they get, and
+ * then those that are measured.
+ */
 const BEFORE = { warm: 60, measured: 5 } as const;
 /** With fewer, nothing is measured that needs to be warm. */
 const WARM_COUNT = 10_000;
@@ -39,12 +42,12 @@ const OLD = 'Old';
 const LIMITS = { lag: 1_000, rollback: 1_000, estimate: 20 } as const;
 
 /**
- * Rebuilds the read model of a million events by `affilog rebuild` beside a server that answers a hundred searches a second
- * and is posted to. Documents of the live generation are marked before, so each answer shows which generation it is from;
- * raises if any failed, or had parts of both. Then rolls back and forth.
+ * Rebuilds the read model of a million events by `affilog rebuild` beside a server that answers a hundred searches a
+ * second and is posted to. Documents of the live generation are marked before, so each answer shows which generation it
+ * is from; raises if any failed, or had parts of both. Then rolls back and forth.
  *
- * Measures how long a posted product took to be found, by how much of the whole time the estimated end was wrong after the
- * first tenth, and how long rollbacks took.
+ * Measures how long a posted product took to be found, by how much of the whole time the estimated end was wrong after
+ * the first tenth, and how long rollbacks took.
  */
 export function swap(bench: Bench): AsyncGenerator<Figure> {
   return measured(bench, 'swap', 'sqlite:');

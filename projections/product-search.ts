@@ -102,7 +102,8 @@ const MOST_CORRECTED = 10;
 const MOST_REPLACEMENTS = 10;
 
 /**
- * The words of `q` that match none of the products that the other keys select, with corrections (`docs/decisions.md#p33`).
+ * The words of `q` that match none of the products that the other keys select, with corrections
+ * (`docs/decisions.md#p33`).
  */
 export async function correctionsOf(
   store: ReadStore,

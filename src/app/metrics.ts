@@ -38,7 +38,9 @@ const ANSWER_MS = 5_000;
 
 type Find = () => Promise<readonly MetricFamily[]> | readonly MetricFamily[];
 
-/** What a process measures (`docs/decisions.md#x120`): what its threads count, and what is looked up when somebody asks. */
+/**
+ * What a process measures (`docs/decisions.md#x120`): what its threads count, and what is looked up when somebody asks.
+ */
 export class ProcessMetrics implements Metrics {
   private readonly parts: Readonly<Record<string, Find>>;
   private readonly added: (() => readonly MetricFamily[])[] = [countedByThreads];

@@ -17,8 +17,8 @@ const FLUSH_MS = 2_000;
 type EndTraces = () => Promise<void>;
 
 /**
- * Traces this process and the threads that it starts from now on. Returns a function that flushes and stops the traces of
- * this thread. Raises `InvalidSetting` if OpenTelemetry is not installed.
+ * Traces this process and the threads that it starts from now on. Returns a function that flushes and stops the traces
+ * of this thread. Raises `InvalidSetting` if OpenTelemetry is not installed.
  */
 export async function startTraces({ traces }: Pick<Config, 'traces'>, report: Report): Promise<EndTraces> {
   setEnvironmentData(ENVIRONMENT, traces);

@@ -277,7 +277,9 @@ export function withJson(command: Command): Command {
   return command.option('--json', 'One JSON object a line.');
 }
 
-/** Prints a list, a line for each item: text, or a JSON object; `none` says that there are none. Returns their number. */
+/**
+ * Prints a list, a line for each item: text, or a JSON object; `none` says that there are none. Returns their number.
+ */
 export async function printList<Item>(
   parts: CliParts,
   { json = false }: JsonFlag,

@@ -105,7 +105,9 @@ function asking(
   };
 }
 
-/** A file that is there stays as it is unless the answer is complete. What is no file, such as a pipe, is written to. */
+/**
+ * A file that is there stays as it is unless the answer is complete. What is no file, such as a pipe, is written to.
+ */
 async function writeAnswer(text: Readable, out: string): Promise<void> {
   const path = await realpath(out).catch(() => out);
   const found = await stat(path).catch(() => undefined);

@@ -374,8 +374,8 @@ function isJson({ target }: FastifyRequest): boolean {
 }
 
 /**
- * The token that a program sends for a page as JSON. It changes nothing, and pages of other sites cannot send the header
- * without being asked about it.
+ * The token that a program sends for a page as JSON. It changes nothing, and pages of other sites cannot send the
+ * header without being asked about it.
  */
 function tokenIn(request: FastifyRequest): string | undefined {
   const { method, headers } = request;

@@ -32,9 +32,9 @@ interface OperatorParts {
 }
 
 /**
- * What a page reads and changes: the operations under `/ops/1.0` that operators have over HTTP, called in this process with
- * the token of the session. So pages show and do what anybody's program can, within the same limits. Of the values, an
- * operation is sent those that it knows; of several in one, which commas separate, each.
+ * What a page reads and changes: the operations under `/ops/1.0` that operators have over HTTP, called in this process
+ * with the token of the session. So pages show and do what anybody's program can, within the same limits. Of the
+ * values, an operation is sent those that it knows; of several in one, which commas separate, each.
  */
 export class Operator {
   constructor(private readonly parts: OperatorParts) {}

@@ -11,8 +11,8 @@ interface Session {
 }
 
 /**
- * Sessions of the console. A cookie has all of a session, sealed with a key of the installation: nothing is stored, any process
- * of the installation can read it, and nobody else can, the browser's owner included.
+ * Sessions of the console. A cookie has all of a session, sealed with a key of the installation: nothing is stored, any
+ * process of the installation can read it, and nobody else can, the browser's owner included.
  */
 export class Sessions {
   private readonly sealer: Sealer;

@@ -29,9 +29,9 @@ interface DemoOptions {
 }
 
 /**
- * Fills an empty log with the demo network. Returns its tokens that are valid: none if the log is of another network, or was
- * filled with another key. `show` receives what is done, with the share of it. Raises `CommandError` if an earlier start was
- * interrupted.
+ * Fills an empty log with the demo network. Returns its tokens that are valid: none if the log is of another network,
+ * or was filled with another key. `show` receives what is done, with the share of it. Raises `CommandError` if an
+ * earlier start was interrupted.
  */
 export async function createDemo(
   log: EventLog,

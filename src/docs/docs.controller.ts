@@ -222,7 +222,9 @@ abstract class OfferedTokens {
   abstract readonly all: readonly OfferedToken[];
 }
 
-/** The pages on which people read and try the interface (`docs/decisions.md#x82`); they need no token and no other host. */
+/**
+ * The pages on which people read and try the interface (`docs/decisions.md#x82`); they need no token and no other host.
+ */
 @nest.Controller('/docs')
 class DocsController {
   private readonly contents = new Map<string, StaticContent>();

@@ -4,8 +4,9 @@ import { Html, markup, type Piece } from '../http/html';
 export type LinkTo = (target: string) => string | undefined;
 
 /**
- * The Markdown of `docs/` and of descriptions: headings, paragraphs, lists, tables, fenced code, and within texts code, bold,
- * emphasis, links and anchors. Everything else is text. `deeper`: by how many levels its headings are below those of a document.
+ * The Markdown of `docs/` and of descriptions: headings, paragraphs, lists, tables, fenced code, and within texts
+ * code, bold, emphasis, links and anchors. Everything else is text. `deeper`: by how many levels its headings are
+ * below those of a document.
  */
 export function markdown(text: string, linkTo: LinkTo, deeper = 0): Html {
   return new Html(

@@ -237,7 +237,10 @@ function typeOf(schema: ApiSchema): string {
   return `${names.join(' or ')}${format === undefined ? '' : ` (${format})`}${range}${length}`;
 }
 
-/** Fields with those within them: `offers[].price`; `marked`: what marks the required ones. A record within itself is listed once. */
+/**
+ * Fields with those within them: `offers[].price`; `marked`: what marks the required ones. A record
+ * within itself is listed once.
+ */
 function fieldsIn(
   content: ApiContent | undefined,
   { document, linkTo }: PageFacts,

@@ -46,7 +46,10 @@ interface CodeMeaning {
   readonly fault: Fault;
 }
 
-/** A section of `docs/errors.md`: what to do about a code, and the verbs that ids of operations with it begin with; all, if there are none. */
+/**
+ * A section of `docs/errors.md`: what to do about a code, and the verbs that ids of operations with it begin
+ * with; all, if there are none.
+ */
 export interface Explained {
   readonly verbs: readonly string[];
   readonly text: string;

@@ -24,7 +24,10 @@ export const IDEMPOTENCY_STREAMS: readonly string[] = Array.from({ length: SHARD
   streamOf('requests', shard),
 );
 
-/** `request` identifies caller and key, and only processes with the key of the journal can compute it; `content` is a digest of what was sent. */
+/**
+ * `request` identifies caller and key, and only processes with the key of the journal can compute it; `content`
+ * is a digest of what was sent.
+ */
 interface Identity {
   readonly request: string;
   readonly content: string;

@@ -76,7 +76,10 @@ const RETRY_AFTER = 5;
 const SETTINGS = { memory: 'BODY_MEMORY', space: 'BODY_SPACE' } as const;
 type Resource = keyof typeof SETTINGS;
 
-/** What all bodies, posted or fetched, may use together, fair between tokens, and one large body beside it (`docs/decisions.md#x100`). */
+/**
+ * What all bodies, posted or fetched, may use together, fair between tokens, and one large body beside it
+ * (`docs/decisions.md#x100`).
+ */
 export class BodyBudgets {
   readonly memory: FairBudget;
   readonly space: FairBudget;

@@ -86,8 +86,8 @@ function withoutToken(keys: readonly SentKey[]): readonly SentKey[] {
 }
 
 /**
- * Handles a request to a service as a span, which continues the trace of its client if that has sent one. Health checks and
- * pages, which are asked for again and again, are none.
+ * Handles a request to a service as a span, which continues the trace of its client if that has sent one. Health checks
+ * and pages, which are asked for again and again, are none.
  */
 export function traceRequest(request: FastifyRequest, response: ServerResponse, handle: () => void): void {
   const span = isTracing() && request.service !== undefined ? startRequest(request) : undefined;

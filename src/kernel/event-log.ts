@@ -168,8 +168,9 @@ export abstract class ExpiringLog extends EventLog {
 }
 
 /**
- * Prefixes of the streams that processes and commands fold from the start of the log: the directory, subscriptions,
- * sources of feeds, exchange rates, and whose deliveries a log has. An engine finds their events without reading the rest of the log.
+ * Prefixes of the streams that processes and commands fold from the start of the log: the directory,
+ * subscriptions, sources of feeds, exchange rates, and whose deliveries a log has. An engine finds their events
+ * without reading the rest of the log.
  */
 export const REFERENCE_STREAMS: readonly string[] = [
   'organisation-',

@@ -12,14 +12,16 @@ export type IsGone = (owner: string) => boolean;
 export const MAX_SET_BACK_MS = 60_000;
 
 /**
- * Whether a lease that is stored with its end is active at `now`, by the clock of the machine that all its owners share.
- * One that expires too late was written before that clock was set back: it is void.
+ * Whether a lease that is stored with its end is active at `now`, by the clock of the machine that all its owners
+ * share. One that expires too late was written before that clock was set back: it is void.
  */
 export function isLeaseActive({ expires }: Pick<Lease, 'expires'>, now: number, ttl: number): boolean {
   return expires > now && expires <= now + ttl + MAX_SET_BACK_MS;
 }
 
-/** A state as it was seen: since when, when it was last asked for and still the same, and whether it has ever changed. */
+/**
+ * A state as it was seen: since when, when it was last asked for and still the same, and whether it has ever changed.
+ */
 interface Seen<State> {
   readonly state: State;
   readonly since: number;

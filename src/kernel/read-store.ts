@@ -190,8 +190,9 @@ export abstract class ReadStore {
    */
   abstract checkpoint(target: Target): Promise<Position>;
   /**
-   * Makes all writes so far visible to queries. With `upTo` only those up to it need be: a position that `checkpoint` has returned, or up
-   * to which all documents are written, and the checkpoint of the last one. That takes no time where none was written since the last refresh.
+   * Makes all writes so far visible to queries. With `upTo` only those up to it need be: a position that `checkpoint`
+   * has returned, or up to which all documents are written, and the checkpoint of the last one. That takes no time
+   * where none was written since the last refresh.
    */
   abstract refresh(target: Target, upTo?: Position): Promise<void>;
 
@@ -238,12 +239,15 @@ export abstract class ReadStore {
   // Leases: for work on the store itself. Those for work on the log are `Leases`. ---------------------------
 
   /**
-   * Acquires or renews a lease until `now() + ttl` (ms); undefined while another owner holds it, and up to `ttl` after
-   * that. `now` is looked at once what is stored has been read. Every caller passes the same `ttl` for leases of the same
-   * name.
+   * Acquires or renews a lease until `now() + ttl` (ms); undefined while another owner holds it, and up to
+   * `ttl` after that. `now` is looked at once what is stored has been read. Every caller passes the same `ttl`
+   * for leases of the same name.
    */
   abstract lease(name: string, owner: string, now: () => number, ttl: number): Promise<Lease | undefined>;
-  /** The owner of an active lease at `now`, as far as it is known: by the first look at another machine's, its clock counts. */
+  /**
+   * The owner of an active lease at `now`, as far as it is known: by the first look at another
+   * machine's, its clock counts.
+   */
   abstract holder(name: string, now: number, ttl: number): Promise<string | undefined>;
   /** Releases a lease. Does nothing if it was renewed, or acquired by another owner, since. */
   abstract release(lease: Lease): Promise<void>;

@@ -89,8 +89,8 @@ export class Programs {
   }
 
   /**
-   * The program and the site in links of a publisher, or of one of its sites, to what a feed has: the first program that it
-   * is connected to, by its lowest site (`docs/decisions.md#p12`).
+   * The program and the site in links of a publisher, or of one of its sites, to what a feed has: the first program
+   * that it is connected to, by its lowest site (`docs/decisions.md#p12`).
    */
   linkOf(
     feedId: number,

@@ -98,7 +98,9 @@ type ActionEvent =
       }
     >;
 
-/** Accepts every event. Each supersedes those before it, so an append reads the last one only, however long the stream. */
+/**
+ * Accepts every event. Each supersedes those before it, so an append reads the last one only, however long the stream.
+ */
 const actionDecider = {
   category: 'operator',
   initial: undefined,
@@ -129,10 +131,10 @@ interface Acting {
 }
 
 /**
- * Runs an operator's action with engines that record it before the first change, so an action that is refused or has
- * nothing to do is not recorded. Work that changes neither log nor store calls `begin` itself. The end is recorded, too.
- * Raises what `work` raises, `UsageError`, and `EngineUnavailable` if the action cannot be recorded: then nothing was
- * changed.
+ * Runs an operator's action with engines that record it before the first change, so an action that is refused or
+ * has nothing to do is not recorded. Work that changes neither log nor store calls `begin` itself. The end is
+ * recorded, too. Raises what `work` raises, `UsageError`, and `EngineUnavailable` if the action cannot be
+ * recorded: then nothing was changed.
  */
 export async function acting<Engines extends Acting, Result>(
   clock: Clock,
@@ -279,7 +281,9 @@ export async function listActions(
   return listed;
 }
 
-/** When the last run of an action that has succeeded ended (epoch ms); undefined: never. Each call reads what is new. */
+/**
+ * When the last run of an action that has succeeded ended (epoch ms); undefined: never. Each call reads what is new.
+ */
 export function lastDone(log: EventLog, name: ActionName): () => Promise<number | undefined> {
   const begun = new Set<string>();
   let [next, last]: [number, number | undefined] = [0, undefined];

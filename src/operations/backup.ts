@@ -295,16 +295,16 @@ export interface CheckProgress extends Progress {
 export interface VerifiedBackup extends DescribedBackup {
   /** The time of the last event that has one (ISO 8601). */
   readonly until?: string;
-  /** Of the events of the log: that of a restore, or another backup, of the same events is the same. Absent if files are damaged. */
+  /** Of the events of the log: a restore or other backup of the same ones has the same. Absent if files are damaged. */
   readonly sha256?: string;
   /** Why it cannot be restored; empty if it can. Without paths. */
   readonly problems: readonly string[];
 }
 
 /**
- * Reads all of a backup, on whatever machine: the files by their SHA-256, the events of the log, and the delivery log, which
- * has to fit to it. Writes nothing, so the disk may be read-only. Raises `NothingThere`, `CommandError` and system
- * errors; their messages have no path, except those of the system.
+ * Reads all of a backup, on whatever machine: the files by their SHA-256, the events of the log, and the delivery log,
+ * which has to fit to it. Writes nothing, so the disk may be read-only. Raises `NothingThere`, `CommandError` and
+ * system errors; their messages have no path, except those of the system.
  */
 export async function verifyBackup(
   folder: string,

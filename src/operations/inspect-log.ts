@@ -215,7 +215,10 @@ export interface ShownDocument {
   readonly document?: object;
 }
 
-/** The documents that the event at a position is folded into, as they are now (`docs/decisions.md#x132`). Raises `UsageError`. */
+/**
+ * The documents that the event at a position is folded into, as they are now
+ * (`docs/decisions.md#x132`). Raises `UsageError`.
+ */
 export async function documentsOfEvent(
   log: EventLog,
   store: ReadStore,
@@ -232,8 +235,8 @@ export async function documentsOfEvent(
 }
 
 /**
- * A document by the name of its read model and its id; one of a product also by `<feedId>-<sourceProductId>`, as messages
- * have it. Raises `UsageError`.
+ * A document by the name of its read model and its id; one of a product also by `<feedId>-<sourceProductId>`, as
+ * messages have it. Raises `UsageError`.
  */
 export async function documentNamed(store: ReadStore, name: string, id: string): Promise<ShownDocument> {
   const [projection, ...others] = projectionsNamed(name);

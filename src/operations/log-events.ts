@@ -133,7 +133,9 @@ function inLine(json: string): string {
   return json.includes('\n') || json.includes('\r') ? json.replace(/[\r\n]+/g, ' ') : json;
 }
 
-/** What is left out of events that are read over HTTP: hashes of tokens and keys, and what may be receivers’ secrets. */
+/**
+ * What is left out of events that are read over HTTP: hashes of tokens and keys, and what may be receivers’ secrets.
+ */
 const MASKS: ReadonlyMap<string, (data: Secretive) => object> = new Map<string, (data: Secretive) => object>([
   ['TokenIssued', (data) => without(data, 'hash')],
   ['TokenRevoked', (data) => without(data, 'hash')],

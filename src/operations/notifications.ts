@@ -252,8 +252,8 @@ export interface RedeliveredPeriod {
 }
 
 /**
- * Has dead letters, or others, of a subscription and a period sent again, as its owner may: at most 10,000, without those
- * that are asked for already. With `dryRun` they are only counted. Raises `UsageError`.
+ * Has dead letters, or others, of a subscription and a period sent again, as its owner may: at most 10,000, without
+ * those that are asked for already. With `dryRun` they are only counted. Raises `UsageError`.
  */
 export async function redeliverAll(
   parts: NotificationParts,

@@ -72,8 +72,8 @@ const FIRST_PAUSE_MS = 2_000;
 const LONGEST_PAUSE_MS = 60_000;
 
 /**
- * Sends a file, a URL or standard input (`-`) to a feed, as its advertiser, over HTTP (`docs/decisions.md#p37`): in one post,
- * compressed, in constant memory. It is loaded when all of it has arrived and was checked, or not at all; what is
+ * Sends a file, a URL or standard input (`-`) to a feed, as its advertiser, over HTTP (`docs/decisions.md#p37`): in one
+ * post, compressed, in constant memory. It is loaded when all of it has arrived and was checked, or not at all; what is
  * stored already changes nothing, so after any failure it is sent again. Raises `CommandError` for what the server
  * refuses as a whole, and for a source that breaks off.
  */

@@ -160,8 +160,8 @@ function viewerOf(directory: Directory, { publisher, siteId }: ViewerIds): Viewe
 }
 
 /**
- * Adds how the read model does, as the first condition, and whether it could use the events of a document. What it has is
- * seen as it has it: so these conditions do not decide whether that is visible. If it cannot be read, nothing is.
+ * Adds how the read model does, as the first condition, and whether it could use the events of a document. What it has
+ * is seen as it has it: so these conditions do not decide whether that is visible. If it cannot be read, nothing is.
  */
 async function withReadModel(
   engines: Pick<WhyParts, 'log' | 'store'>,

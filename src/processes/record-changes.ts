@@ -60,8 +60,8 @@ const SHORT_AT_ONCE = 8;
 const REACH_MS = 5_000;
 
 /**
- * Records what loads have changed, for subscribers (`docs/decisions.md#n20`): once a load has ended, its events are read
- * from the stream of its feed, as far as somebody may be notified of them. Everything is in the log, so whoever
+ * Records what loads have changed, for subscribers (`docs/decisions.md#n20`): once a load has ended, its events are
+ * read from the stream of its feed, as far as somebody may be notified of them. Everything is in the log, so whoever
  * continues after a crash records the rest. `trackerUrl`: what tracker links begin with.
  */
 export function feedChangesOver(clock: Clock, store: ReadStore, trackerUrl?: string): Automation {
@@ -376,7 +376,10 @@ function sizeOf({ data, type, meta }: NewEvent): number {
   return Buffer.byteLength(data) + type.length + meta.length;
 }
 
-/** The first revision of a stream, from one to another, behind a position of the log; behind the last one if there is none. */
+/**
+ * The first revision of a stream, from one to another, behind a position of the log; behind the
+ * last one if there is none.
+ */
 async function firstAfter(
   log: EventLog,
   stream: string,

@@ -25,7 +25,10 @@ export class AheadOfLoads {
   /** By stream: up to where its events are projected ahead, or what is waited for in one that is not small. */
   private readonly done = new Map<string, Position>();
   private readonly large = new Map<string, Position>();
-  /** The first change of the directory after the position of the group, once one is found; there is none up to `unchanged`. */
+  /**
+   * The first change of the directory after the position of the group, once one is found; there
+   * is none up to `unchanged`.
+   */
   private change: Position = START;
   private unchanged: Position = START;
   private lookedAt = -Infinity;
@@ -112,7 +115,10 @@ export class AheadOfLoads {
     return found.reverse();
   }
 
-  /** Whether an event after the position of the group changes its directory. Reads each event once, however often it is asked. */
+  /**
+   * Whether an event after the position of the group changes its directory. Reads each event once,
+   * however often it is asked.
+   */
   private async changesDirectory(group: ProjectionGroup, upTo: Position): Promise<boolean> {
     const { position, directoryPrefixes: prefixes } = group;
     if (prefixes.length === 0) return false;

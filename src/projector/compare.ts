@@ -90,7 +90,8 @@ export async function compareWithLive(
   for (let round = 0, before = START; isLeft() && round < MAX_ROUNDS;) {
     newest = await compareAt(await store.checkpoint(liveTarget));
     if (newest <= position && (await store.checkpoint(liveTarget)) === position) break;
-    // Documents may be far ahead of the checkpoint while that progresses (ADR 72): they are comparable once it is there.
+    // Documents may be far ahead of the checkpoint while that progresses (ADR 72): they are
+    // comparable once it is there.
     if (newest <= position || position === before) round += 1;
     before = position;
     await clock.pause(ROUND_MS);

@@ -12,8 +12,8 @@ import { unpausedOf } from './wait';
 const BUILD_BATCH = 5000;
 
 /**
- * Called after each batch with the number of its events. It may still be being written: `written` waits for that. May raise to
- * stop the work.
+ * Called after each batch with the number of its events. It may still be being written: `written` waits for that.
+ * May raise to stop the work.
  */
 export type OnBatch = (events: number, position: Position, written?: () => Promise<unknown>) => Promise<void>;
 
@@ -65,8 +65,8 @@ export async function fillGenerations(
         const incoming = events.map((event) => new IncomingEvent(event));
         for (const projector of projectors)
           if (projector.checkpoint < position) await projector.apply(incoming, directory, position);
-        // Also of those that the batch does not concern: whoever is killed continues from the lowest checkpoint. Written
-        // while the next one is folded.
+        // Also of those that the batch does not concern: whoever is killed continues from the lowest checkpoint.
+        // Written while the next one is folded.
         for (const projector of projectors) await projector.record();
         await onBatch(events.length, position, () => flushAll(projectors));
       }
@@ -147,9 +147,9 @@ interface PaceOptions {
 
 /**
  * Paces work beside live read models, so that these stay less than a second behind the log: waits while they are
- * further behind than they are without it. How far that is shows while it stands still, for 5 s at most in half a minute.
- * Without a projector, and while they are paused or make no progress at all, there is nothing to wait for. The parts of the
- * work become smaller as long as they leave live read models further behind than that.
+ * further behind than they are without it. How far that is shows while it stands still, for 5 s at most in half a
+ * minute. Without a projector, and while they are paused or make no progress at all, there is nothing to wait for. The
+ * parts of the work become smaller as long as they leave live read models further behind than that.
  */
 export class Pacer {
   private heads: readonly { readonly position: Position; readonly at: number }[] = [];

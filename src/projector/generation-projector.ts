@@ -95,8 +95,8 @@ export class GenerationProjector {
   }
 
   /**
-   * Applies events that are ahead of the checkpoint, which stays where it is, and writes them. Events between the two must
-   * matter neither to their documents nor to the directory.
+   * Applies events that are ahead of the checkpoint, which stays where it is, and writes them. Events between the two
+   * must matter neither to their documents nor to the directory.
    */
   async applyAhead(incoming: readonly IncomingEvent[], directory: Directory): Promise<void> {
     await this.project(incoming, directory);

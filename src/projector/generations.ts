@@ -126,8 +126,8 @@ export interface SwappingParts extends LeaseParts {
 const POLL_MS = { rebuild: 200, swap: 5 } as const;
 
 /**
- * Runs `work` under the lease of those who build generations, one at a time. Waits long enough for the lease of a killed
- * one to expire. Raises `RebuildUnderWay`.
+ * Runs `work` under the lease of those who build generations, one at a time. Waits long enough for the lease of a
+ * killed one to expire. Raises `RebuildUnderWay`.
  */
 export async function whileBuilding<Result>(
   store: ReadStore,

@@ -99,7 +99,10 @@ export function meanPace(paces: readonly Pace[]): Pace {
 
 type Step = 'project' | 'index' | 'compare' | 'swap';
 
-/** What reading a log of less than this has taken (ms) is no measure of the rest, and of the steps behind it: files are opened, too. */
+/**
+ * What reading a log of less than this has taken (ms) is no measure of the rest, and of the steps behind
+ * it: files are opened, too.
+ */
 const LEAST_MS = 3_000;
 /** Below this share of a step its own rate is no estimate. */
 const TELLING = 0.1;
@@ -119,9 +122,9 @@ interface Progressed {
 }
 
 /**
- * Estimates when a rebuild ends. Reading the log, and comparing, take as long for the rest as for what is done, without a
- * slow beginning; what is to come takes as long as it did the last time, in proportion. So does the rest of the log, if it is
- * now read as fast as then, or as long as less than a tenth was read, if that was far slower.
+ * Estimates when a rebuild ends. Reading the log, and comparing, take as long for the rest as for what is done, without
+ * a slow beginning; what is to come takes as long as it did the last time, in proportion. So does the rest of the log,
+ * if it is now read as fast as then, or as long as less than a tenth was read, if that was far slower.
  */
 export class RebuildEstimate {
   private readonly began = new Map<Step, number>();
@@ -193,8 +196,8 @@ export class RebuildEstimate {
   }
 
   /**
-   * How long reading the whole log is expected to take, at the pace of the rest (ms): as long as almost nothing was read, as
-   * the last time.
+   * How long reading the whole log is expected to take, at the pace of the rest (ms): as long as almost nothing
+   * was read, as the last time.
    */
   private get expectedMs(): number | undefined {
     const { moments } = this;

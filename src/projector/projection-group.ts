@@ -99,8 +99,8 @@ export class ProjectionGroup {
   }
 
   /**
-   * Applies events that are ahead of its position, one projection after the other, and writes them. Returns the generations
-   * that have them. Of what `applyAhead` requires of the directory, the caller has made sure.
+   * Applies events that are ahead of its position, one projection after the other, and writes them. Returns the
+   * generations that have them. Of what `applyAhead` requires of the directory, the caller has made sure.
    */
   async applyAhead(events: readonly RecordedEvent[]): Promise<readonly Generation[]> {
     const incoming = events.map((event) => new IncomingEvent(event));

@@ -38,8 +38,8 @@ export interface Projection<Document extends object = object, Event extends Doma
   /** `describe` ignores the directory: that of its log need not be read. */
   readonly usesDirectory?: false;
   /**
-   * Loads append very many events at once to its streams. Read models that take no loads are followed apart, so that they
-   * are not behind one (`docs/decisions.md#x154`).
+   * Loads append very many events at once to its streams. Read models that take no loads are followed apart, so that
+   * they are not behind one (`docs/decisions.md#x154`).
    */
   readonly takesLoads?: true;
   /**

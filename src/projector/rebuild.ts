@@ -377,8 +377,8 @@ class Rebuild {
   }
 
   /**
-   * Whoever has taken the lease over, as when clocks are set, continues what is noted here. It may have completed that, and
-   * released the lease, before this one has asked for it again.
+   * Whoever has taken the lease over, as when clocks are set, continues what is noted here. It may have completed that,
+   * and released the lease, before this one has asked for it again.
    */
   private async checkNotes(): Promise<void> {
     await this.checkLease();

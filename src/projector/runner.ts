@@ -37,8 +37,8 @@ export interface RunnerParts {
   /** Called when everything up to a position can be read. */
   readonly moved?: (moved: Moved) => void;
   /**
-   * How long it rests after each batch once it has caught up (ms): what has happened meanwhile is written together, at a
-   * fraction of the cost.
+   * How long it rests after each batch once it has caught up (ms): what has happened meanwhile is written together,
+   * at a fraction of the cost.
    */
   readonly restMs?: number;
   /** Events of a batch, at most: others of the thread wait for it. */
@@ -63,9 +63,9 @@ const BACKOFF_MS = { first: 100, longest: 5000 } as const;
  * the checkpoints, with back-off. A projection with too many parked documents stops while the others continue; it
  * resumes after a retry, a rebuild or a restart.
  *
- * Read models that take loads are followed apart from the others, which are not behind a large one. Generations beside the
- * live ones, which may take their place, are followed too, and so are read models that are far behind, after a pause: nobody
- * waits for them.
+ * Read models that take loads are followed apart from the others, which are not behind a large one. Generations beside
+ * the live ones, which may take their place, are followed too, and so are read models that are far behind, after a
+ * pause: nobody waits for them.
  */
 export class Runner {
   private readonly leader: Leader;
@@ -200,7 +200,8 @@ export class Runner {
     const { clock, source = DOMAIN_LOG, restMs, batchSize = BATCH } = this.parts;
     let [flushed, owes] = [-Infinity, false];
     let spans: readonly Span[] = [];
-    // A log without its last event is recognised as an older one, though checkpoints have not reached it (decisions X31).
+    // A log without its last event is recognised as an older one, though checkpoints have not
+    // reached it (decisions X31).
     const ahead = new AheadOfLoads(clock, this.log, this.store, async (event) => {
       this.hasApplied(event);
       await this.origin.record(this.applied, 0);
@@ -280,8 +281,8 @@ export class Runner {
   }
 
   /**
-   * The read models that are followed together, and what nobody waits for: generations beside live ones, and read models
-   * that are more than a batch behind the others of their group.
+   * The read models that are followed together, and what nobody waits for: generations beside live ones, and read
+   * models that are more than a batch behind the others of their group.
    */
   private async groups(): Promise<{
     readonly main: readonly ProjectionGroup[];

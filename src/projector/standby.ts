@@ -121,7 +121,9 @@ export async function makeReady(
   );
 }
 
-/** What an operator has paused stays as it is: no rebuild swaps a generation in for it unasked. Raises `SwapRefused`. */
+/**
+ * What an operator has paused stays as it is: no rebuild swaps a generation in for it unasked. Raises `SwapRefused`.
+ */
 export async function refuseWhilePaused(
   store: ReadStore,
   live: readonly (Generation | undefined)[],

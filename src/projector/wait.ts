@@ -95,7 +95,9 @@ export class PositionWait {
     }
   }
 
-  /** Somebody announces where read models move to, and has not announced what is waited for: a look would be in vain. */
+  /**
+   * Somebody announces where read models move to, and has not announced what is waited for: a look would be in vain.
+   */
   private isToBeAnnounced(): boolean {
     const { announcedTo: to, waiters } = this;
     return to !== START && [...waiters].every(({ position }) => position > to);

@@ -229,8 +229,8 @@ export async function mapInSlices<Item, Result>(
 }
 
 /**
- * Caches results by key for `ms`. A result is computed on demand, once at a time: callers meanwhile share it. Failures are
- * not cached.
+ * Caches results by key for `ms`. A result is computed on demand, once at a time: callers meanwhile share
+ * it. Failures are not cached.
  */
 export class SharedResults<Result> {
   private readonly cached = new Map<string, { until: number; readonly result: Promise<Result> }>();

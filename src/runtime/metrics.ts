@@ -2,9 +2,9 @@ import { types } from 'node:util';
 import { getEnvironmentData, isMainThread, setEnvironmentData } from 'node:worker_threads';
 
 /**
- * What the threads of a process count (`docs/decisions.md#x120`), in memory that all of them share: a count is an atomic
- * addition, whoever is scraped reads it, and nothing is lost with a thread. Each metric and each value of a label is
- * declared here, so their number has a bound.
+ * What the threads of a process count (`docs/decisions.md#x120`), in memory that all of them share: a count is an
+ * atomic addition, whoever is scraped reads it, and nothing is lost with a thread. Each metric and each value of a
+ * label is declared here, so their number has a bound.
  */
 type Labels = Readonly<Record<string, readonly string[]>>;
 
@@ -25,7 +25,10 @@ export interface MetricValue {
   readonly metricName?: string;
 }
 
-/** The name of the environment data: the memory, or `off` for benchmarks that compare with a program that counts nothing. */
+/**
+ * The name of the environment data: the memory, or `off` for benchmarks that compare with a
+ * program that counts nothing.
+ */
 const ENVIRONMENT = 'affilog.metrics';
 
 export const COUNTS_NOTHING = getEnvironmentData(ENVIRONMENT) === 'off';

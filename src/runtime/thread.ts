@@ -56,8 +56,8 @@ interface ThreadControl {
 }
 
 /**
- * Lets threads that answer requests go first. On Linux each thread has a priority of its own, which those that it starts
- * inherit; elsewhere it would be that of the whole process, so nothing is changed.
+ * Lets threads that answer requests go first. On Linux each thread has a priority of its own, which those that it
+ * starts inherit; elsewhere it would be that of the whole process, so nothing is changed.
  */
 export function giveWay(): void {
   const below = constants.priority.PRIORITY_BELOW_NORMAL;

@@ -3,9 +3,9 @@ import { type NewEvent } from '../kernel/event';
 import { APPEND_LIMITS, type EventLog } from '../kernel/event-log';
 
 /**
- * Traces (`docs/decisions.md#x133`): spans from a request to the messages that it causes, in any thread or process, however much
- * later. A span names its parent by a `traceparent` (W3C Trace Context), which events have in their metadata. Nothing here knows
- * who collects spans; without anybody there are none.
+ * Traces (`docs/decisions.md#x133`): spans from a request to the messages that it causes, in any thread or process,
+ * however much later. A span names its parent by a `traceparent` (W3C Trace Context), which events have in their
+ * metadata. Nothing here knows who collects spans; without anybody there are none.
  */
 export interface Span {
   /** `00-<trace>-<span>-<flags>`. */
@@ -105,8 +105,8 @@ export function traceIn(meta: string): string | undefined {
 const MOST_SPANS = 100;
 
 /**
- * Spans of something that is done with some events together: one for each span that has caused some of them, as a part of its
- * trace. So who looks at one of these traces sees it.
+ * Spans of something that is done with some events together: one for each span that has caused some of them, as a part
+ * of its trace. So who looks at one of these traces sees it.
  */
 export function spansAfter(
   events: readonly { readonly meta: string }[],
@@ -123,8 +123,9 @@ export function spansAfter(
 }
 
 /**
- * While somebody traces, an append that is a part of a span is a span, whose `traceparent` is in the metadata of its events.
- * Otherwise the log stays as it is. A repeated append is recognised by its ids, so by another span it is still the same.
+ * While somebody traces, an append that is a part of a span is a span, whose `traceparent` is in the metadata
+ * of its events. Otherwise the log stays as it is. A repeated append is recognised by its ids, so by another
+ * span it is still the same.
  */
 export function traced<Log extends EventLog>(log: Log): Log {
   if (!isTracing()) return log;

@@ -74,8 +74,8 @@ export function encodingNamed(name: string): string | undefined {
 const WINDOWS_1252 = '€\x81‚ƒ„…†‡ˆ‰Š‹Œ\x8dŽ\x8f\x90‘’“”•–—˜™š›œ\x9džŸ';
 
 /**
- * Decodes bytes of an encoding that arrive in chunks, cut anywhere; raises `NotParsable` for what is none of it. Drops a
- * byte order mark at the beginning.
+ * Decodes bytes of an encoding that arrive in chunks, cut anywhere; raises `NotParsable` for what is none of it. Drops
+ * a byte order mark at the beginning.
  */
 export class EncodedDecoder {
   private readonly decoder: InstanceType<typeof TextDecoder> | undefined;
@@ -108,7 +108,10 @@ export class EncodedDecoder {
   }
 }
 
-/** What begins a text that is not cut into bytes of ASCII, and what it is encoded in: with a byte order mark, or XML without one. */
+/**
+ * What begins a text that is not cut into bytes of ASCII, and what it is encoded in: with a byte order
+ * mark, or XML without one.
+ */
 const MARKS = [
   ['\xef\xbb\xbf', 'utf-8'],
   ['\xff\xfe', 'utf-16le'],
@@ -117,7 +120,10 @@ const MARKS = [
   ['\0<\0?', 'utf-16be'],
 ] as const;
 
-/** The encoding that the first bytes of a text say it has, of those that begin alike in no other; undefined: they say nothing. */
+/**
+ * The encoding that the first bytes of a text say it has, of those that begin alike in no other;
+ * undefined: they say nothing.
+ */
 export function markedEncoding(begin: Buffer): string | undefined {
   const first = begin.toString('latin1', 0, 4);
   return MARKS.find(([mark]) => first.startsWith(mark))?.[1];

@@ -18,8 +18,8 @@ const [shop] = NETWORK.programs;
 export type Program = NonNullable<NetworkFile['programs']>[number];
 
 /**
- * An application with a clock that the test sets, and automations that run when the test says so. Tests of a file share it: each has the
- * network as it was at first, and begins when the last one has ended.
+ * An application with a clock that the test sets, and automations that run when the test says so. Tests of a file share
+ * it: each has the network as it was at first, and begins when the last one has ended.
  */
 export class AutomatedApp {
   wall = AT;

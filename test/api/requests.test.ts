@@ -154,7 +154,8 @@ describe('requests', () => {
       try {
         const payload = { products: [product('ahead')] };
         const posting = other.inject({ method: 'POST', url: `${OWN}?token=${token}`, payload });
-        // The application's own projector has done its part, and looks at notes no more. One of an earlier post may be left.
+        // The application's own projector has done its part, and looks at notes no more. One of an
+        // earlier post may be left.
         await app.settled();
         let awaited: Notes['awaited'] | undefined;
         while (awaited?.position !== (await log.head())) {

@@ -124,7 +124,10 @@ function toKeys(asked: Asked): string {
 
 const DAY = 86_400_000;
 
-/** A bound that a date expresses as that date: a lower one begins with its day, an upper one includes it (decisions A17). */
+/**
+ * A bound that a date expresses as that date: a lower one begins with its day, an upper one
+ * includes it (decisions A17).
+ */
 function toDate(key: string, time: number): string | number {
   const isDate = key === 'maxUpdateDate' ? (time + 1) % DAY === 0 : time % DAY === 0;
   return isDate ? new Date(time).toISOString().slice(0, 10) : time;

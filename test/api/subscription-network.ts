@@ -173,7 +173,10 @@ export async function targetWithIds(
   return whole.replace('{messageId}', due.id);
 }
 
-/** A new transaction, claim or voucher, or a change of a feed, that `nord` is a party of, as subscriptions need it; returns its id. */
+/**
+ * A new transaction, claim or voucher, or a change of a feed, that `nord` is a party of, as
+ * subscriptions need it; returns its id.
+ */
 async function subjectOf(app: TestApp, path: SubscriptionPath): Promise<string> {
   if (path === PRODUCT_SUBSCRIPTIONS) return await feedOfChange(app);
   const { category, event: type } = KINDS[path];

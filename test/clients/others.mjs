@@ -1,8 +1,8 @@
 // Generates clients that are not development dependencies, and uses them against the demonstration network: of orval,
 // whose packages ask for a newer Node.js than ours, openapi-python-client, openapi-generator (for Java), oapi-codegen
-// (for Go), and NSwag (for C#). Downloads them; needs Python 3.11, Java 17 and Maven, Go 1.24, and for NSwag a Mono with its C# compiler
-// (`mono-devel` of Debian), since its package has builds for the .NET Framework. What cannot be installed is named as
-// skipped, which is a failure if it was asked for by name, or if nothing else is left.
+// (for Go), and NSwag (for C#). Downloads them; needs Python 3.11, Java 17 and Maven, Go 1.24, and for NSwag a Mono
+// with its C# compiler (`mono-devel` of Debian), since its package has builds for the .NET Framework. What cannot be
+// installed is named as skipped, which is a failure if it was asked for by name, or if nothing else is left.
 //
 //   npm run test:clients [orval|python|java|go|csharp]
 import { execFile, spawn } from 'node:child_process';

@@ -102,7 +102,8 @@ describe('the description of the interface (decisions A8)', () => {
   });
 
   it('passes a public linter', async () => {
-    // The ids of claims and vouchers are integers, so only one of the two paths can be meant; the rule does not look at types.
+    // The ids of claims and vouchers are integers, so only one of the two paths can be meant; the
+    // rule does not look at types.
     const unambiguous = ['claims', 'vouchers'].map((module) => {
       const paths = `\`/1.0/${module}/{id}/versions\` and \`/1.0/${module}/subscriptions/{id}\``;
       return `Paths should resolve unambiguously. Found two ambiguous paths: ${paths}.`;

@@ -72,7 +72,9 @@ function gated(log: EventLog, until: Position): { readonly log: EventLog; readon
   return { log: withMethods(log, { subscribe }), release };
 }
 
-/** Two products of the large feed are projected, of two, when `after` is appended; then a runner waits to be released. */
+/**
+ * Two products of the large feed are projected, of two, when `after` is appended; then a runner waits to be released.
+ */
 async function stuckWith(...after: readonly SampleEvent[]) {
   await world.runner({}, PROJECTIONS).start();
   await world.stopRunners();

@@ -1,8 +1,8 @@
 /**
- * Sends a signal to the process that loads it (`--require`) at a moment of its work, so that no test has to see something that is
- * there for a moment only, on a machine of whatever speed. AT_MOMENT is JSON: `moment`, a regular expression for the beginning of one
- * of those below; `nth`, which of them, as one thread counts; `signal`; and `once`, a file without which none counts. It says STOPPED
- * before a SIGSTOP.
+ * Sends a signal to the process that loads it (`--require`) at a moment of its work, so that no test has to see
+ * something that is there for a moment only, on a machine of whatever speed. AT_MOMENT is JSON: `moment`, a regular
+ * expression for the beginning of one of those below; `nth`, which of them, as one thread counts; `signal`; and `once`,
+ * a file without which none counts. It says STOPPED before a SIGSTOP.
  *
  * - `renaming NAME`, `renamed NAME`, `chmod NAME`: of a file, by `fs/promises`
  * - `written NAME.part`: a part of a file, by a stream

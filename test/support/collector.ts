@@ -3,7 +3,9 @@ import { createServer, type IncomingHttpHeaders } from 'node:http';
 import { type AddressInfo } from 'node:net';
 import { z } from 'zod';
 
-/** OTLP/JSON as `opentelemetry/proto/trace/v1/trace.proto` describes it: ids in hexadecimal, enums and times as numbers. */
+/**
+ * OTLP/JSON as `opentelemetry/proto/trace/v1/trace.proto` describes it: ids in hexadecimal, enums and times as numbers.
+ */
 const idOf = (bytes: number) => z.string().regex(new RegExp(`^(?!0+$)[0-9a-f]{${2 * bytes}}$`));
 const count = z.uint32();
 const nanoseconds = z.union([z.string().regex(/^[1-9]\d{0,18}$/), z.int().positive()]);

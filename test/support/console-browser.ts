@@ -32,7 +32,9 @@ export async function onEachScreen(page: Page, address: string, look: () => Prom
   }
 }
 
-/** Scripts for pages: by how much one is wider than the screen, and how many tables are only read by scrolling sideways. */
+/**
+ * Scripts for pages: by how much one is wider than the screen, and how many tables are only read by scrolling sideways.
+ */
 export const BEYOND = 'document.documentElement.scrollWidth - innerWidth';
 export const SCROLLED =
   "[...document.querySelectorAll('.scrolled')].filter((one) => one.scrollWidth > one.clientWidth).length";
@@ -67,8 +69,8 @@ export class ConsoleBrowser {
   ) {}
 
   /**
-   * Resolves once its read models are complete, its messages are sent (one receiver has accepted some, another one was disabled), and
-   * there is a backup below its BACKUP_DIR.
+   * Resolves once its read models are complete, its messages are sent (one receiver has accepted some, another one was
+   * disabled), and there is a backup below its BACKUP_DIR.
    */
   static async open(server: Server): Promise<ConsoleBrowser> {
     const line = server.stdoutLines.find((one) => / OPS +operator/.test(one));

@@ -16,8 +16,8 @@ const KINDS = ['TCPSocketWrap', 'TCPServerWrap', 'UDPWrap', 'ProcessWrap'];
 const LEFT_MS = 10_000;
 
 /**
- * Jest runs each test in an `AsyncLocalStorage`, to know which one an error belongs to. Before Node.js 24 this makes each `await` take
- * five times as long. A variable does as well, since the tests of a file run one after the other.
+ * Jest runs each test in an `AsyncLocalStorage`, to know which one an error belongs to. Before Node.js 24 this makes
+ * each `await` take five times as long. A variable does as well, since the tests of a file run one after the other.
  */
 AsyncLocalStorage.prototype.run = function run(store, work, ...args) {
   const before = this.current;
@@ -36,7 +36,8 @@ AsyncLocalStorage.prototype.getStore = function getStore() {
 const THIS_CONTEXT = {};
 
 /**
- * Modules by path, as V8 has compiled them: each test file loads its support again. All run in the context of the process.
+ * Modules by path, as V8 has compiled them: each test file loads its support again. All run in
+ * the context of the process.
  */
 const compiled = new Map();
 const { compileFunction } = vm;
@@ -58,8 +59,9 @@ installCommonGlobals(globalThis, {});
 globalThis.process = process;
 
 /**
- * Runs test files in the context of the process, one after the other, so that they can share what was loaded (`runtime.cjs`): classes
- * of another context are others. What Jest keeps in the global object is removed after each, and the environment of the process restored.
+ * Runs test files in the context of the process, one after the other, so that they can share what was loaded
+ * (`runtime.cjs`): classes of another context are others. What Jest keeps in the global object is removed after each,
+ * and the environment of the process restored.
  */
 module.exports = class {
   global = globalThis;

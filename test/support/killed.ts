@@ -22,8 +22,8 @@ export function signalAt(
 }
 
 /**
- * Runs the program and kills it at a moment; `meanwhile` happens first, while it is stopped. Returns the signal by which it
- * has ended: null if there was no such moment.
+ * Runs the program and kills it at a moment; `meanwhile` happens first, while it is stopped. Returns the signal by
+ * which it has ended: null if there was no such moment.
  */
 export async function killedAt(
   args: readonly string[],
@@ -53,8 +53,8 @@ export async function killedAt(
 }
 
 /**
- * Runs the program and kills it as soon as something is so in a server, unless it has ended before. Returns the signal by which
- * it has ended. For what the process itself does there is `killedAt`.
+ * Runs the program and kills it as soon as something is so in a server, unless it has ended before. Returns the signal
+ * by which it has ended. For what the process itself does there is `killedAt`.
  */
 export async function killedWhen(
   args: readonly string[],

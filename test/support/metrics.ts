@@ -47,8 +47,8 @@ function keyOf(name: string, labels: Readonly<Record<string, string>>): string {
 }
 
 /**
- * Returns how much the series of a metric of this process have grown since this was called: by the values of their labels, without
- * those that have not. Of a histogram, what it has counted.
+ * Returns how much the series of a metric of this process have grown since this was called: by the values of their
+ * labels, without those that have not. Of a histogram, what it has counted.
  */
 export function growthOf(metric: { readonly family: MetricFamily }): () => Readonly<Record<string, number>> {
   const counts = (): readonly (readonly [string, number])[] =>

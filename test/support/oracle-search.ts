@@ -94,7 +94,8 @@ interface Correction {
 }
 
 /**
- * The expected answer of a search (Document 1, Search products; decisions P3 to P8, P13, P31 to P33, X7), by examining every offer.
+ * The expected answer of a search (Document 1, Search products; decisions P3 to P8, P13, P31 to P33, X7),
+ * by examining every offer.
  */
 export function answerOf(
   asked: Asked,

@@ -6,7 +6,9 @@ export interface OracleWord {
   readonly elements: readonly string[];
 }
 
-/** Words as decision P4 has them, by properties of Unicode. Only which characters are in Unicode 15.0 is not found so. */
+/**
+ * Words as decision P4 has them, by properties of Unicode. Only which characters are in Unicode 15.0 is not found so.
+ */
 export function cutWords(text: string): readonly OracleWord[] {
   const known = cut.get(text);
   if (known !== undefined) return known;

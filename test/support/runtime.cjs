@@ -10,8 +10,8 @@ const SOURCES = ['src', 'projections', 'bench'].map((folder) => join(ROOT, folde
 const maps = loadTypeScript();
 
 /**
- * Loads packages and the sources once for all test files of a process (ADR 58). Tests and their support are loaded by each file. One
- * that replaces a module begins with `@jest-environment-options {"alone": true}`, and loads everything.
+ * Loads packages and the sources once for all test files of a process (ADR 58). Tests and their support are loaded by
+ * each file. One that replaces a module begins with `@jest-environment-options {"alone": true}`, and loads everything.
  */
 module.exports = class extends Runtime {
   requireModuleOrMock(from, name) {

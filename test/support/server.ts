@@ -234,7 +234,10 @@ export const NETWORK = {
   mappings: [],
 };
 
-/** Folders with a network, by its text: made once for all test files of this process, since an import takes a process, and copied. */
+/**
+ * Folders with a network, by its text: made once for all test files of this process, since an import
+ * takes a process, and copied.
+ */
 const shared = globalThis as { foldersWithNetworks?: Map<string, Promise<string>> };
 const FOLDERS = (shared.foldersWithNetworks ??= new Map<string, Promise<string>>());
 

@@ -18,8 +18,8 @@ exports.SWC = {
 const CACHE = join(__dirname, '../../node_modules/.cache/typescript');
 
 /**
- * Lets `require` load TypeScript. `change` gets each file and its source and returns what is compiled. Returns the files of source maps
- * by the file that was loaded; `inline` puts the maps into the code, for Node.js.
+ * Lets `require` load TypeScript. `change` gets each file and its source and returns what is compiled. Returns the
+ * files of source maps by the file that was loaded; `inline` puts the maps into the code, for Node.js.
  */
 exports.loadTypeScript = ({ inline = false, change = (_, source) => source } = {}) => {
   mkdirSync(CACHE, { recursive: true });

@@ -38,7 +38,9 @@ export interface Command<What extends object = object, Result = unknown> {
   readonly weight: number;
   /** What is asked for, by what clients know; undefined: nothing can be yet. `number` is that of the step. */
   draw(random: Random, clients: Clients, number: number): What | undefined;
-  /** Called in a process, maybe several times. Refusals are raised as faults. `request`: it has a key, and is done once. */
+  /**
+   * Called in a process, maybe several times. Refusals are raised as faults. `request`: it has a key, and is done once.
+   */
   run(api: Api, what: What, request?: KeyedRequest): Promise<Result>;
   /** Some of its requests have an `Idempotency-Key`. */
   readonly hasKeys?: true;

@@ -9,7 +9,9 @@ import { type Random } from './random';
 
 const WHOLE = { types: [], streams: [], after: START };
 
-/** What becomes of a log that is exported, and imported into an empty one that sometimes fails: again until it is done. */
+/**
+ * What becomes of a log that is exported, and imported into an empty one that sometimes fails: again until it is done.
+ */
 export async function imported(events: MemoryEvents, random: Random): Promise<MemoryEvents> {
   const folder = await mkdtemp(join(tmpdir(), 'world-'));
   const into = new MemoryEvents(() => NaN);

@@ -129,7 +129,8 @@ export const INCIDENTS: readonly Incident[] = [
     }),
   },
   {
-    // Others do its work meanwhile. When it is back its clock may be wrong, or whoever took its work over is gone again.
+    // Others do its work meanwhile. When it is back its clock may be wrong, or whoever took its work over is gone
+    // again.
     name: 'away for longer than its leases',
     weight: 4,
     happen: toOne((world, random, host) => {

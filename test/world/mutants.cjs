@@ -1,5 +1,5 @@
-// Repairs that are taken out again, one by one: `npm run world -- --mutants` lists by which seed and promise each is found,
-// `--mutants --mutant 3,7` some of them by their numbers from 0. See `Mutant` in run-world.ts.
+// Repairs that are taken out again, one by one: `npm run world -- --mutants` lists by which seed and promise each is
+// found, `--mutants --mutant 3,7` some of them by their numbers from 0. See `Mutant` in run-world.ts.
 module.exports = [
   {
     name: 'a missing await: outcomes count as durable while they are appended',

@@ -67,7 +67,9 @@ export class Network {
     'cut off': 0,
   };
   weather = CALM;
-  /** How long each call of the read store takes at most on its way, and its answer (ms): as that of a server, or none. */
+  /**
+   * How long each call of the read store takes at most on its way, and its answer (ms): as that of a server, or none.
+   */
   storeMs = 0;
   readonly troubles: Trouble[] = [];
   /** Grows with each power failure: what was on its way then does not arrive. */

@@ -89,7 +89,9 @@ async function shrink(seed: number): Promise<void> {
 const WORLD_MS = 60_000;
 /** A world that does not end must not use up the memory of the machine. */
 const NO_END = 'no end';
-/** Kills its process when a world does not end, which may let nothing else run. The load of the machine does not count. */
+/**
+ * Kills its process when a world does not end, which may let nothing else run. The load of the machine does not count.
+ */
 const GUARD = `
 const { parentPort, workerData } = require('node:worker_threads');
 const used = () => Object.values(process.cpuUsage()).reduce((sum, microseconds) => sum + microseconds / 1_000, 0);

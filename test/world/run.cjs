@@ -4,7 +4,9 @@ const { loadTypeScript } = require('../support/typescript.cjs');
 
 const isStory = process.argv.includes('--seed');
 
-/** Worlds have few receivers, several of which share a partition all the same; and looks at what is as before cost most. */
+/**
+ * Worlds have few receivers, several of which share a partition all the same; and looks at what is as before cost most.
+ */
 const CHANGES = [
   { file: 'src/domain/subscriptions/receiver-id.ts', from: 'PARTITIONS = 64;', to: 'PARTITIONS = 8;' },
   { file: 'src/projector/runner.ts', from: 'LOOK_MS = 250;', to: 'LOOK_MS = 1000;' },

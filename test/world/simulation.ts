@@ -188,7 +188,10 @@ const IDLE = { afterMs: 5_000, lateMs: 9_000 } as const;
 const settled = globalThis.setImmediate;
 /** Steps between rounds of the event loop. */
 const ROUND = 16;
-/** What a world may use: most take 10,000 steps, those that wait for an hour up to 500,000, few calls of engines in one of them, and 150 MB. */
+/**
+ * What a world may use: most take 10,000 steps, those that wait for an hour up to 500,000, few calls of engines
+ * in one of them, and 150 MB.
+ */
 const MOST = { steps: 600_000, calls: 20_000, looks: 500_000, heapBytes: 1.2 * 2 ** 30 } as const;
 /** Steps between looks at the heap. */
 const HEAP_LOOK = 1_024;

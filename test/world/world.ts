@@ -51,16 +51,16 @@ const WATCHED_MS = 40_000;
 const LOOK_STEPS = 40;
 
 /**
- * How long it may take after all faults until nothing is left to do (ms): a message whose third attempt has failed waits for
- * up to 36 minutes.
+ * How long it may take after all faults until nothing is left to do (ms): a message whose third attempt has failed
+ * waits for up to 36 minutes.
  */
 const REST_MS = 45 * 60_000;
 /** How long nothing may happen until there is rest (ms): longer than automations wait after failures at their start. */
 const QUIET_MS = 3_000;
 const HOUR = 3_600_000;
 /**
- * For how long after a clock was set, so that leases are over, two processes may believe that they have one (ms): whoever
- * had it learns it when it renews the lease, after a third of its time.
+ * For how long after a clock was set, so that leases are over, two processes may believe that they have one (ms):
+ * whoever had it learns it when it renews the lease, after a third of its time.
  */
 const RENEWED_MS = NOTIFIER_MEMBERS.ms / 3 + 5_000;
 
@@ -87,7 +87,10 @@ export class World {
   private readonly gone = new Set<string>();
   private readonly random: Random;
   private clockError = 0;
-  /** By how much clocks were set: what is due at a stored time may be due so much later for who reads it afterwards (N3). */
+  /**
+   * By how much clocks were set: what is due at a stored time may be due so much later for who
+   * reads it afterwards (N3).
+   */
   private setMs = 0;
   private started = 0;
   /** Starts that wait for a machine. */
@@ -373,7 +376,10 @@ export class World {
     this.look(this.kept);
   }
 
-  /** Operators resume what they have paused, which was left alone although the log has grown, and processes have started. */
+  /**
+   * Operators resume what they have paused, which was left alone although the log has grown,
+   * and processes have started.
+   */
   private async resume(): Promise<void> {
     await this.untilSo('clients are answered', () => {
       const [waiting] = this.clients.waiting;

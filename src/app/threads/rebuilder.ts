@@ -12,7 +12,10 @@ export async function run({ ticket }: Ticketed): Promise<Served> {
   return { calls: new Rebuilds(engines, SYSTEM_CLOCK), close: [() => engines.close()] };
 }
 
-/** Rebuilds, comparisons and builds as of a time in a thread of its own, with a lower priority than requests; needs compiled code. */
+/**
+ * Rebuilds, comparisons and builds as of a time in a thread of its own, with a lower priority than
+ * requests; needs compiled code.
+ */
 export function startRebuilder(
   engines: Engines,
   report: Report,

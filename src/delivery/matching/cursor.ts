@@ -142,8 +142,8 @@ interface Mark {
 }
 
 /**
- * Between which positions the events of a period are (epoch ms): after the last mark before it, `START` without one, and
- * up to the second mark behind it. Of one mark alone the clock may have been ahead, of two a day apart it was not.
+ * Between which positions the events of a period are (epoch ms): after the last mark before it, `START` without one,
+ * and up to the second mark behind it. Of one mark alone the clock may have been ahead, of two a day apart it was not.
  */
 export async function marksAround(
   log: EventLog,

@@ -6,7 +6,9 @@ export interface Sendable {
   readonly kind: 'first' | 'retry' | 'redelivery';
   readonly revision: number;
   readonly message: Message;
-  /** The revision of the `RedeliveryDue` that its attempt ends: of a retry too, if the message is asked for meanwhile. */
+  /**
+   * The revision of the `RedeliveryDue` that its attempt ends: of a retry too, if the message is asked for meanwhile.
+   */
   readonly redelivery?: number | undefined;
 }
 

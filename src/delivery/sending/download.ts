@@ -66,9 +66,9 @@ const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 const MOST_VALIDATOR = 1024;
 
 /**
- * Downloads files from URLs that somebody has named, by the rules for receivers (`docs/decisions.md#n9`): addresses that
- * are not public are refused, of each redirect too, and a connection is made to an address that was checked. Bounded in
- * time and size.
+ * Downloads files from URLs that somebody has named, by the rules for receivers (`docs/decisions.md#n9`): addresses
+ * that are not public are refused, of each redirect too, and a connection is made to an address that was checked.
+ * Bounded in time and size.
  */
 export class Downloads {
   private readonly names: ReceiverNames;

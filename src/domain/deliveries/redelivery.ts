@@ -100,8 +100,8 @@ export function pendingSince(
 }
 
 /**
- * Its time is not before that of the message, and later than that of earlier requests for it, whatever clocks show: by its
- * time it is found, and distinguished from one that was attempted.
+ * Its time is not before that of the message, and later than that of earlier requests for it, whatever clocks show: by
+ * its time it is found, and distinguished from one that was attempted.
  */
 export function redeliveryOf(
   listed: ListedDelivery,

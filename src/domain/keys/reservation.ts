@@ -125,8 +125,8 @@ export class KeyedAggregates<Command, State, Event extends DomainEvent> {
 
   /**
    * On a new aggregate, whose key is made of its id: another aggregate may have that key, and then the id is left out.
-   * `retryKey` identifies the command: executed again, after nobody knows what, it finds the aggregate of the first time,
-   * even if that was removed since.
+   * `retryKey` identifies the command: executed again, after nobody knows what, it finds the aggregate of the first
+   * time, even if that was removed since.
    */
   async create(
     keyOf: (id: number) => string,

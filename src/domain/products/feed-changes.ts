@@ -3,7 +3,8 @@ import { type Programs } from '../../network/programs';
 
 /**
  * What loads have changed in a feed that subscribers may be notified of, in the stream `feedchanges-<feed id>`: small
- * events, which an automation makes of those of the feed (`docs/adr/0065-changes-of-feeds-have-a-stream-of-their-own.md`).
+ * events, which an automation makes of those of the feed
+ * (`docs/adr/0065-changes-of-feeds-have-a-stream-of-their-own.md`).
  *
  * The names and shapes of these events are the storage format: add, never rename.
  */
@@ -73,7 +74,10 @@ export interface FeedAudience {
   readonly sites: ReadonlySet<number>;
 }
 
-/** Its advertisers, and the publishers that see it in lists (`docs/decisions.md#p22`, `#p26`); nobody if it does not exist. */
+/**
+ * Its advertisers, and the publishers that see it in lists (`docs/decisions.md#p22`, `#p26`);
+ * nobody if it does not exist.
+ */
 export function audienceOf(programs: Programs, feedId: number): FeedAudience {
   const { version } = programs;
   let known = audiences.get(programs);

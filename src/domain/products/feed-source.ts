@@ -13,8 +13,9 @@ export const FEED_SOURCE = 'feedsource';
 // Events: their names and shapes are the storage format. Add, never rename.
 
 /**
- * What is fetched. `minutes`: from one fetch to the next. Without `format`, it is recognised. `map`: columns of CSV that
- * are read as if they had other names, such as `name:title,price:Preis`. `charset`: what it is encoded in, whatever is said of it.
+ * What is fetched. `minutes`: from one fetch to the next. Without `format`, it is recognised. `map`: columns of
+ * CSV that are read as if they had other names, such as `name:title,price:Preis`. `charset`: what it is encoded
+ * in, whatever is said of it.
  */
 export interface SourceSetting {
   readonly url: string;

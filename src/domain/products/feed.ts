@@ -310,8 +310,8 @@ export const productFaultTable = {
 
 export const productFaults = faultsOf(productFaultTable);
 
-// The JSON of its events. A load writes or parses millions of them: where JSON has the usual form it is composed and matched as text. Any
-// other JSON of the same meaning is parsed as such.
+// The JSON of its events. A load writes or parses millions of them: where JSON has the usual form it is composed and
+// matched as text. Any other JSON of the same meaning is parsed as such.
 
 let scratch = Buffer.allocUnsafeSlow(16 * 1024);
 

@@ -118,8 +118,8 @@ export async function* backTo<Event extends EventOf<string>>(
 }
 
 /**
- * Whether an event of a subscription has the fields of its type. One that has not, or is of an unknown type, was written by
- * another program: readers skip it (`docs/decisions.md#x103`).
+ * Whether an event of a subscription has the fields of its type. One that has not, or is of an unknown type, was
+ * written by another program: readers skip it (`docs/decisions.md#x103`).
  */
 export function isUsable({ type, data }: { readonly type: string; readonly data: object }): boolean {
   const { at, topic, organisationId, subscription, receiver, secret, stateId, message, revision } =

@@ -20,7 +20,9 @@ export interface Topic {
   readonly handles: readonly string[];
   /** Names of attributes that may be placeholders. */
   readonly attributes: readonly string[];
-  /** What has happened, if subscribers may want to be notified of it. `programs`: as of the event, if it `joins` them. */
+  /**
+   * What has happened, if subscribers may want to be notified of it. `programs`: as of the event, if it `joins` them.
+   */
   occurrence(event: ParsedEvent, programs: Programs): Occurrence | undefined;
   /** An example, for tests of receivers. */
   example(stateId: number, now: Date): Occurrence;
@@ -108,8 +110,8 @@ export interface Occurrence extends OccurrenceFacts {
   /** The attributes that are amounts in `currencyId`; the attribute `currencyId` names it. */
   readonly amounts: readonly string[];
   /**
-   * Of a change of what a subscription may have selected before: what it is to one that selects only what it is now, and
-   * to one that selects only what it was (`docs/decisions.md#n18`).
+   * Of a change of what a subscription may have selected before: what it is to one that selects only what it is now,
+   * and to one that selects only what it was (`docs/decisions.md#n18`).
    */
   readonly otherwise?: { readonly appeared: Occurrence; readonly disappeared: Occurrence };
 }

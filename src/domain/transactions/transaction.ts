@@ -376,7 +376,9 @@ function knownPeriod({ period }: KnownTransaction): Period {
   return period;
 }
 
-/** The facts of the directory about a transaction's program, event and site when it is decided (`docs/decisions.md#t3`). */
+/**
+ * The facts of the directory about a transaction's program, event and site when it is decided (`docs/decisions.md#t3`).
+ */
 export interface Surroundings {
   readonly program: 'active' | 'paused' | 'closed' | 'unknown';
   /** Of a closed program: its invoices were paid. */

@@ -73,7 +73,9 @@ export class Catalogue {
     this.cache.clear();
   }
 
-  /** Removes its aliases unless it is live: no new query reaches it. `sweep` deletes the index when no query uses it. */
+  /**
+   * Removes its aliases unless it is live: no new query reaches it. `sweep` deletes the index when no query uses it.
+   */
   async drop({ collection, number }: Generation): Promise<void> {
     const index = this.names.index(collection, number);
     const found = (await this.indices(this.names.all(collection)))[index];

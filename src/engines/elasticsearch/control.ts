@@ -149,7 +149,9 @@ class SharedRequests<Item, Answer> {
   /** By `retryMs`. */
   private readonly pending = new Map<number, PendingRequest<Item, Answer>>();
 
-  /** `send` answers each item, or returns why it failed. For a single item, it raises failures that are to be retried. */
+  /**
+   * `send` answers each item, or returns why it failed. For a single item, it raises failures that are to be retried.
+   */
   constructor(
     private readonly send: (items: readonly Item[], retryMs: number) => Promise<readonly (Answer | Error)[]>,
   ) {}
@@ -188,8 +190,8 @@ interface StoredCheckpoint {
 const REFRESHED = 20;
 
 /**
- * Reads and writes checkpoints, and refreshes up to them, several read models in one request: waiting for a position polls
- * and refreshes all of them, and most events move all of them, but write documents of few.
+ * Reads and writes checkpoints, and refreshes up to them, several read models in one request: waiting for a position
+ * polls and refreshes all of them, and most events move all of them, but write documents of few.
  */
 export class Checkpoints {
   private readonly reads = new SharedRequests((aliases: readonly string[], retryMs) =>
@@ -356,7 +358,10 @@ function tombstone(version: Position): string {
   return JSON.stringify({ version });
 }
 
-/** A checkpoint as an entry without an id, which no query finds. Other fields would need a mapping; former programs wrote no `body`. */
+/**
+ * A checkpoint as an entry without an id, which no query finds. Other fields would need a mapping; former
+ * programs wrote no `body`.
+ */
 interface CheckpointEntry {
   readonly version: Position;
   readonly body?: Position;

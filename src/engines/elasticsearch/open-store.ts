@@ -264,8 +264,8 @@ class ElasticsearchStore extends ReadStore {
   }
 
   /**
-   * The generation that a query reads (`QueryOptions.generations`), by the name of its index, which is there for a while
-   * after it is dropped.
+   * The generation that a query reads (`QueryOptions.generations`), by the name of its index, which is there for a
+   * while after it is dropped.
    */
   private async pinned(
     target: Target,

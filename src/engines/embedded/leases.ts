@@ -14,7 +14,8 @@ export const LEASE_TABLE = `CREATE TABLE IF NOT EXISTS lease_holders (name TEXT 
 const KEPT_MS = 60 * 60 * 1000;
 
 /**
- * Leases in a SQLite file that was set up with `LEASE_TABLE`. Processes that share it are on one machine, so they have one system clock.
+ * Leases in a SQLite file that was set up with `LEASE_TABLE`. Processes that share it are on one machine, so
+ * they have one system clock.
  */
 export class LeaseTable {
   constructor(private readonly file: StoreFile) {}

@@ -210,8 +210,8 @@ class AppendCall {
 }
 
 /**
- * The numbers are those of the fields of `BatchAppendReq` and of what they contain. It has no deadline: the protocol's is
- * a time of day, so a slow clock would make every append fail; the server has its own time-out.
+ * The numbers are those of the fields of `BatchAppendReq` and of what they contain. It has no deadline: the protocol's
+ * is a time of day, so a slow clock would make every append fail; the server has its own time-out.
  */
 function requestOf(id: string, { stream, expected, events }: Append): Buffer {
   let size = EVENT_BYTES;

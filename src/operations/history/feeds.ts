@@ -95,7 +95,9 @@ async function* eventsAt(
 
 type EventOfFeed = FeedEvent | FeedInfoEvent | FeedSourceEvent | MappingEvent | RefusalEvent;
 
-/** Definition, source, loads, deletions, refused posts and mappings; not its products, of which loads have the counts. */
+/**
+ * Definition, source, loads, deletions, refused posts and mappings; not its products, of which loads have the counts.
+ */
 export function feedFolder(
   { log, store, directory }: HistoryParts,
   feedId: number,

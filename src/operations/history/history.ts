@@ -8,8 +8,8 @@ import { type FieldChanges, type Fold, type HistoryParts, type Shown, type Histo
 import { folderOf, type HistorySubject } from './subjects';
 
 /**
- * What has happened to one thing, from its events: each with who caused it as far as it is recorded, the state after it, and
- * what it has changed (`docs/decisions.md#x109`). Secrets are left out, as of lines of the log.
+ * What has happened to one thing, from its events: each with who caused it as far as it is recorded, the state after
+ * it, and what it has changed (`docs/decisions.md#x109`). Secrets are left out, as of lines of the log.
  */
 
 /** As they are sent. At most one of them is given. */

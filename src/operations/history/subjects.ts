@@ -46,7 +46,10 @@ export type HistorySubject =
   | { readonly kind: HistoryKind; readonly id: string }
   | { readonly kind: 'product'; readonly feedId: string; readonly sourceProductId: string };
 
-/** A product by its feed and its sourceProductId, or by `<feedId>-<sourceProductId>`, as messages have it. Raises `UsageError`. */
+/**
+ * A product by its feed and its sourceProductId, or by `<feedId>-<sourceProductId>`, as messages
+ * have it. Raises `UsageError`.
+ */
 export function productNamed(
   feed: string,
   sourceProductId?: string,

@@ -20,7 +20,10 @@ const operatorFaultTable = {
 
 export const operatorFaults = faultsOf(operatorFaultTable);
 
-/** What the functions behind the operations raise, as faults. Messages of a `CommandError` that may name a path are replaced before. */
+/**
+ * What the functions behind the operations raise, as faults. Messages of a `CommandError` that may name a
+ * path are replaced before.
+ */
 function faultOf(error: unknown): Fault | undefined {
   if (error instanceof NothingThere || error instanceof UnknownAsOf)
     return operatorFaults.notFound(error.message);

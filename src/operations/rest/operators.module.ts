@@ -65,7 +65,10 @@ class HealthController {
     return { status: 'ok' };
   }
 
-  /** 503 until log, read models and directory have caught up; then 200, `degraded` if a role makes no progress or one is paused. */
+  /**
+   * 503 until log, read models and directory have caught up; then 200, `degraded` if a role makes no
+   * progress or one is paused.
+   */
   @Get('ready')
   async ready(@Res({ passthrough: true }) reply: FastifyReply): Promise<object> {
     const { waiting, ...facts } = await this.health.readiness();

@@ -397,8 +397,8 @@ export class ProjectionsController implements OnModuleDestroy {
   }
 
   /**
-   * Begins what may take long, and is recorded: it is accepted, and waits until what was begun before has ended. What fails
-   * before is answered; a later failure is noted for the list. What waits when the process stops is not begun.
+   * Begins what may take long, and is recorded: it is accepted, and waits until what was begun before has ended. What
+   * fails before is answered; a later failure is noted for the list. What waits when the process stops is not begun.
    */
   private async begin(
     keys: VerbKeys,

@@ -16,8 +16,8 @@ export interface SqlAnswer {
 }
 
 /**
- * Answers a statement of a client. Raises `UsageError` if it cannot be answered, `SnapshotUnderWay`, and `CommandError` if
- * DuckDB is not installed.
+ * Answers a statement of a client. Raises `UsageError` if it cannot be answered, `SnapshotUnderWay`, and `CommandError`
+ * if DuckDB is not installed.
  */
 export type AnswerSql = (statement: string, signal: AbortSignal) => Promise<SqlAnswer>;
 

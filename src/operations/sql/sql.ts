@@ -173,7 +173,9 @@ export class SqlSession {
     return { sql: isRead ? statement.replace(/[\s;]+$/, '') : statement, columns, isRead };
   }
 
-  /** Refuses other statements than queries, and those that call what reads files or settings, or runs what is in a text. */
+  /**
+   * Refuses other statements than queries, and those that call what reads files or settings, or runs what is in a text.
+   */
   private async requireTables(statement: string): Promise<void> {
     const [[json] = []] = await this.engine.rows(`SELECT json_serialize_sql(${literal(statement)})`);
     const parsed: unknown = JSON.parse(String(json));
@@ -247,7 +249,9 @@ const SETTINGS = {
 
 const EXPECTED_READ = 'expected a statement that reads: SELECT, FROM, WITH, DESCRIBE, SHOW or SUMMARIZE';
 
-/** Those that statements with limits may call: none that takes the name of a table as a text, since no check sees it. */
+/**
+ * Those that statements with limits may call: none that takes the name of a table as a text, since no check sees it.
+ */
 const TABLE_FUNCTIONS: ReadonlySet<string> = new Set([
   ...['range', 'generate_series', 'unnest', 'repeat', 'json_each', 'json_tree'],
   ...[
@@ -311,7 +315,9 @@ async function lock(engine: Engine, { files }: SqlSnapshot): Promise<void> {
 /** Statements that may read comments. */
 const COMMENTED = /\b(?:duckdb_(?:columns|tables|views)|information_schema|pg_catalog)\b/i;
 
-/** Statements of DuckDB that list tables, or the columns of one of ours, with descriptions, which its own lists lack. */
+/**
+ * Statements of DuckDB that list tables, or the columns of one of ours, with descriptions, which its own lists lack.
+ */
 function inFull(statement: string): string {
   const [, name = ''] = /^\s*(?:DESCRIBE|DESC|SHOW)\s+"?(\w+)"?[\s;]*$/i.exec(statement) ?? [];
   if (/^tables$/i.test(name) && /^\s*SHOW/i.test(statement))

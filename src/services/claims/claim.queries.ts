@@ -56,7 +56,9 @@ const LEGACY_ORDERS = ['claimId', 'programName', 'siteName', 'statusChanged'] as
 const ORDERS = [...LEGACY_ORDERS, 'timeStamp', 'timeStampEvent', 'orderNumber'] as const;
 type ClaimOrder = (typeof ORDERS)[number];
 
-/** Document 3, List keys (for `token` and `pretty` see `src/http`; `format` `docs/decisions.md#c13`, `since` `#x135`). */
+/**
+ * Document 3, List keys (for `token` and `pretty` see `src/http`; `format` `docs/decisions.md#c13`, `since` `#x135`).
+ */
 export const listKeys = {
   ...filterKeys,
   minTransactionDate: { type: DAY, description: 'Transaction on this day or later' },

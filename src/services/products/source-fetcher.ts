@@ -75,9 +75,9 @@ interface Fetched extends Validators {
 }
 
 /**
- * Fetches the sources of feeds when they are due, and replaces the feeds by them (ADR 60), in the process that holds the
- * lease. A file is loaded when all of it has arrived and was checked, or not at all. A process that is killed leaves
- * what was asked for to the next one, which fetches again: a load of the same file changes nothing.
+ * Fetches the sources of feeds when they are due, and replaces the feeds by them (ADR 60), in the process that holds
+ * the lease. A file is loaded when all of it has arrived and was checked, or not at all. A process that is killed
+ * leaves what was asked for to the next one, which fetches again: a load of the same file changes nothing.
  */
 export class SourceFetcher {
   private readonly leader: Leader;

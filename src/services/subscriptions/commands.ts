@@ -267,8 +267,8 @@ class NewSubscriptions {
   ) {}
 
   /**
-   * Undefined if all slots are in use. `request`: what it has created before, or creates meanwhile in another process, is
-   * found again, also if it was deleted since.
+   * Undefined if all slots are in use. `request`: what it has created before, or creates meanwhile in another process,
+   * is found again, also if it was deleted since.
    */
   async create(command: CreateCommand, request?: RepeatedRequest): Promise<CreatedSubscription | undefined> {
     const { organisationId } = command;
@@ -304,7 +304,9 @@ class NewSubscriptions {
     return undefined;
   }
 
-  /** The subscription with this id if the request has created it: then its first event has an id made of the request. */
+  /**
+   * The subscription with this id if the request has created it: then its first event has an id made of the request.
+   */
   private async createdUnder(id: string, request: RepeatedRequest): Promise<CreatedSubscription | undefined> {
     const first = await eventAt(this.log, streamOf(SUBSCRIPTION, id), 0);
     if (first?.id !== eventIdOf(request, id)) return undefined;

@@ -3,7 +3,9 @@ import { encodingNamed } from '../bytes';
 import { type Extension } from '../keys/request-target';
 import { httpFaults } from './errors';
 
-/** `text` is what other programs define, `tsv` and `rss` are posted only: they have no extension. `rss` is read as XML. */
+/**
+ * `text` is what other programs define, `tsv` and `rss` are posted only: they have no extension. `rss` is read as XML.
+ */
 export type Format = Extension | 'text' | 'tsv' | 'rss';
 
 export type BodyFormat = 'json' | 'xml';
@@ -201,8 +203,8 @@ export function formatOfFile({ type, disposition = '', name = '' }: FileDescript
 }
 
 /**
- * What the server of a file says it is encoded in, as `encodingNamed` returns it. Undefined for UTF-8: servers say so of
- * everything, and the file may know better.
+ * What the server of a file says it is encoded in, as `encodingNamed` returns it. Undefined for UTF-8: servers say so
+ * of everything, and the file may know better.
  */
 export function encodingOfFile(type: string | undefined): string | undefined {
   const encoding = encodingNamed(charsetsIn(type)[0] ?? '');

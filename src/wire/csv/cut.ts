@@ -11,7 +11,10 @@ export interface CsvDialect {
 interface CsvCutterOptions extends CsvDialect {
   /** Bytes that a row may have; a larger one is not buffered. */
   readonly maxRow: number;
-  /** Called with each row that has anything, without its line end, and its first line, from 1: a view of the chunk if the row is in one. */
+  /**
+   * Called with each row that has anything, without its line end, and its first line, from 1: a view of the
+   * chunk if the row is in one.
+   */
   readonly onRow: (bytes: Buffer, line: number) => void;
   readonly onOversized: (line: number) => void;
 }
@@ -24,9 +27,9 @@ const SPACE = 0x20;
 type CellPart = 'start' | 'plain' | 'embraced' | 'closed';
 
 /**
- * Cuts the rows out of CSV (RFC 4180) in UTF-8, or another encoding that has ASCII in it, that arrives in chunks. A line
- * ends with LF, CR LF or CR. Memory use is constant. Raises `NotParsable` for a cell that is not closed, and for a text
- * behind a closed cell in a row of several lines: a quote is missing then, and rows may be within the cell.
+ * Cuts the rows out of CSV (RFC 4180) in UTF-8, or another encoding that has ASCII in it, that arrives in chunks. A
+ * line ends with LF, CR LF or CR. Memory use is constant. Raises `NotParsable` for a cell that is not closed, and for a
+ * text behind a closed cell in a row of several lines: a quote is missing then, and rows may be within the cell.
  */
 export class CsvCutter {
   private readonly separator: number;
@@ -143,7 +146,9 @@ export class CsvCutter {
   }
 }
 
-/** The cells of a row as it was cut out; `malformed`: the first one, from 1, that has text behind its closing embrace. */
+/**
+ * The cells of a row as it was cut out; `malformed`: the first one, from 1, that has text behind its closing embrace.
+ */
 export interface CsvCells {
   readonly cells: string[];
   readonly malformed?: number;

@@ -146,7 +146,9 @@ const BY_TYPE: Readonly<Record<string, unknown>> = { boolean: true, integer: 1, 
 const toIso = (now: Date): string => now.toISOString();
 const HEX = '0123456789abcdef';
 
-/** Values of answered fields, by their names, of which each means one thing; another meaning has an example of its own. */
+/**
+ * Values of answered fields, by their names, of which each means one thing; another meaning has an example of its own.
+ */
 const SAMPLES: Readonly<Record<string, unknown>> = {
   ...{ advertiserId: 1, affiliateSiteId: 1101, claimId: 57, eventId: 1011, feedId: 1001, organisationId: 1 },
   ...{ programId: 101, publisherId: 11, siteId: 1101, versionNo: 0, width: 500, height: 300, price: 12 },

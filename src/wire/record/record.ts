@@ -3,8 +3,8 @@ import { type Place, type Problem, type Refusals } from '../api/posted';
 import { type SimpleType } from '../xml/xsd';
 
 /**
- * A record is described once, as a table of fields. The table drives reading and checking a post (`read.ts`, `document.ts`),
- * XML schemas (`document.ts`), OpenAPI (`wire/api/openapi.ts`), examples, and writing an answer.
+ * A record is described once, as a table of fields. The table drives reading and checking a post (`read.ts`,
+ * `document.ts`), XML schemas (`document.ts`), OpenAPI (`wire/api/openapi.ts`), examples, and writing an answer.
  */
 export interface RecordKind<F extends Fields = Fields> {
   readonly is: 'record';

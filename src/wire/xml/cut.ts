@@ -15,10 +15,10 @@ interface XmlCutterOptions {
 }
 
 /**
- * Cuts the elements at one depth out of an XML document in UTF-8 that arrives in chunks, by its markup alone. The document
- * is well-formed if and only if the frame (the rest) is, with every cut at a place where an element may be, and each
- * element is one well-formed element where the prefixes around it are declared. So the caller parses both.
- * Memory use is constant.
+ * Cuts the elements at one depth out of an XML document in UTF-8 that arrives in chunks, by its markup alone. The
+ * document is well-formed if and only if the frame (the rest) is, with every cut at a place where an element may
+ * be, and each element is one well-formed element where the prefixes around it are declared. So the caller parses
+ * both. Memory use is constant.
  */
 export class XmlCutter {
   private readonly markup: XmlMarkup;

@@ -68,8 +68,8 @@ export function readXml(handlers: XmlHandlers): XmlReader {
   const refuse = (problem: string | undefined): void => {
     if (problem !== undefined) parser.fail(`${problem}.`);
   };
-  // Assigned by their names, here and in `newParser`, and not with `on`, which computes the names: after a few computed ones V8 may
-  // make a dictionary of the parser, which is half as fast then.
+  // Assigned by their names, here and in `newParser`, and not with `on`, which computes the names: after a few computed
+  // ones V8 may make a dictionary of the parser, which is half as fast then.
   parser['attributeHandler'] = ({ name, value }: SaxesAttributePlain) => {
     if (name === 'xmlns') return;
     const { prefix, local } = required(name);
@@ -169,9 +169,9 @@ interface PlainTag {
 type PlainStep = PlainTag | string | undefined;
 
 /**
- * Reads a whole element of usual markup, where these prefixes are declared, in a fifth of the time: calls the handlers as
- * `readXml` does. Returns undefined, and has called nothing, for anything else, which may be malformed. `isPlain`: JSON
- * escapes nothing of its texts.
+ * Reads a whole element of usual markup, where these prefixes are declared, in a fifth of the time: calls the handlers
+ * as `readXml` does. Returns undefined, and has called nothing, for anything else, which may be malformed. `isPlain`:
+ * JSON escapes nothing of its texts.
  */
 export function plainElements(
   { open, text, close }: XmlHandlers,
@@ -235,7 +235,8 @@ export function plainElements(
     const piece = document.slice(at, end);
     const resolved = references.isWithin(at, end) ? withoutReferences(piece) : piece;
     if (resolved === undefined) return undefined;
-    // Any other text is what a document is indented by, or beside elements, where its white space may be part of a value.
+    // Any other text is what a document is indented by, or beside elements, where its white
+    // space may be part of a value.
     const isWhole = typeof steps.at(-1) === 'object' && document.charCodeAt(end + 1) === SLASH;
     const hasLines = isWhole ? lines.isWithin(at, end) || tabs.isWithin(at, end) : resolved.trim() !== '';
     if (hasLines || quotes.isWithin(at, end)) isPlain = false;

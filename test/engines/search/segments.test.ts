@@ -320,7 +320,9 @@ test('a merge needs at most 80 bytes of memory per document, and of tokens only 
 
   const buffers = (): number => process.memoryUsage().arrayBuffers;
 
-  /** Most bytes of arrays during a merge of ten segments: what is left of each step before, and all that a step makes. */
+  /**
+   * Most bytes of arrays during a merge of ten segments: what is left of each step before, and all that a step makes.
+   */
   const peakOf = (documents: number): number => {
     const index = new SearchIndex(new TextBlobs(), SCHEMA, new BlobCache(0));
     const random = randomOf(documents);

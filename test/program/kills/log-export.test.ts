@@ -70,7 +70,8 @@ test.each([
       0,
       expect.stringMatching(`^${COUNT} events up to position \\d+, files: 3`),
     ]);
-    // In the middle of the first file, once that is there, and in the middle of the last one. DuckDB writes Parquet itself.
+    // In the middle of the first file, once that is there, and in the middle of the last one.
+    // DuckDB writes Parquet itself.
     const inMiddleOf = (name: string): string =>
       ending === 'parquet' ? `renaming ${name}.parquet` : `written ${name}.${ending}.part`;
     const moments = [

@@ -29,7 +29,9 @@ const STATES: readonly string[] = [
   ...['PausedDeleted', 'Deleted', 'Paid'],
 ];
 
-/** What becomes of a row of a list by an event, and how it is called there; undefined: the event is about no such row. */
+/**
+ * What becomes of a row of a list by an event, and how it is called there; undefined: the event is about no such row.
+ */
 function listedBy(
   event: Happened,
 ): readonly [list: string, id: string, after: (before: Row) => Row] | undefined {

@@ -29,7 +29,9 @@ export interface Expected {
   isCancellable: boolean;
   /** Since when its subscription has no such receiver any more (ms of the world). */
   removedAt: number | undefined;
-  /** When somebody has asked for it to be sent again, and which of these requests is not cancelled (ms of the world). */
+  /**
+   * When somebody has asked for it to be sent again, and which of these requests is not cancelled (ms of the world).
+   */
   readonly requests: number[];
   pending: number | undefined;
 }

@@ -97,7 +97,9 @@ interface StoredTransaction {
   };
 }
 
-/** Of a program, if that is asked for, a currency and a state: how many, and the sum of their order values (hundredths). */
+/**
+ * Of a program, if that is asked for, a currency and a state: how many, and the sum of their order values (hundredths).
+ */
 type Total = readonly [of: string, count: number, orderValue: number];
 
 export const totalTransactions: Command<

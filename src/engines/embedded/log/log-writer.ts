@@ -249,7 +249,9 @@ function settle(sent: readonly Waiting[], results: readonly Sent[]): void {
 /** A commit: the position of its last event, and the streams that it has appended to. */
 export interface Commit {
   readonly position: Position;
-  /** That before its first event, if nothing of others is in between: not of a commit that repeats an earlier append. */
+  /**
+   * That before its first event, if nothing of others is in between: not of a commit that repeats an earlier append.
+   */
   readonly after?: Position;
   readonly streams: ReadonlySet<string>;
 }

@@ -55,8 +55,8 @@ export async function openDeliveryLog(file: string, threads: boolean): Promise<O
 }
 
 /**
- * Opens the file of a delivery log that nobody writes, as in a backup, for reading: nothing is written beside it, and the
- * disk may be read-only.
+ * Opens the file of a delivery log that nobody writes, as in a backup, for reading: nothing is written beside it, and
+ * the disk may be read-only.
  */
 export function openDeliveryCopy(file: string): EventLog {
   const reader = new LogReader(`${pathToFileURL(file).href}?immutable=1`, 'deliveries');

@@ -121,7 +121,9 @@ async function yieldToEventLoop(): Promise<void> {
 /** Polling interval (ms) for appends by other processes. */
 export const POLL_MS = 20;
 
-/** The log has grown up to a position: by appends to these streams alone, if what it has `after` a position is known. */
+/**
+ * The log has grown up to a position: by appends to these streams alone, if what it has `after` a position is known.
+ */
 export interface Growth {
   readonly position: Position;
   readonly after?: Position;
@@ -136,8 +138,8 @@ interface Waiter {
 }
 
 /**
- * Lets readers wait until the log grows. Appends of this process notify at once. Those of others are found by polling: by
- * whoever makes the appends of this process, if that `isNotified`, otherwise here.
+ * Lets readers wait until the log grows. Appends of this process notify at once. Those of others are found by polling:
+ * by whoever makes the appends of this process, if that `isNotified`, otherwise here.
  */
 export class HeadWatcher {
   readonly #waiters = new Set<Waiter>();

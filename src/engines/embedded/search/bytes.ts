@@ -62,7 +62,9 @@ export class ByteReader {
 /** So few bytes are copied faster one by one. */
 const SHORT = 64;
 
-/** Room at first: most segments are those of a single document, and large arrays are expensive to make and to collect. */
+/**
+ * Room at first: most segments are those of a single document, and large arrays are expensive to make and to collect.
+ */
 const FIRST = 1_024;
 
 /** Bytes that grow. */

@@ -1,6 +1,6 @@
 /**
- * Containers as in Roaring bitmaps: numbers below 65,536 as a sorted array of 16-bit numbers, as a bitmap, or all of them.
- * They are immutable; their arrays may be views of a stored blob.
+ * Containers as in Roaring bitmaps: numbers below 65,536 as a sorted array of 16-bit numbers, as a bitmap, or all of
+ * them. They are immutable; their arrays may be views of a stored blob.
  */
 
 /** Ordinals per container. */

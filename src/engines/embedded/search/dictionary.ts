@@ -15,8 +15,8 @@ import { addStored, decodeSet, encodeSet, type OrdinalSet, overheadOf, setOf } f
 import { type BlobReader, type BlobWriter } from './storage';
 
 /**
- * Sorted tokens, each with its ordinals. Blocks of 128 tokens are blobs (`blocks.ts`), and so are sets of many ordinals.
- * An index with the first token of each block is in memory.
+ * Sorted tokens, each with its ordinals. Blocks of 128 tokens are blobs (`blocks.ts`), and so are sets of many
+ * ordinals. An index with the first token of each block is in memory.
  */
 
 /** The blobs of one dictionary of one segment. */
@@ -145,7 +145,9 @@ export class Dictionary {
     return block < 0 ? undefined : findIn(this.block(block), token);
   }
 
-  /** Like `find`, for a token whose entry the caller caches: its block, which has the ordinals of many others, is not. */
+  /**
+   * Like `find`, for a token whose entry the caller caches: its block, which has the ordinals of many others, is not.
+   */
   findOnce(token: Uint8Array): Entry | undefined {
     const block = this.blockOf(token);
     return block < 0 ? undefined : findIn(this.readBlock(block), token);

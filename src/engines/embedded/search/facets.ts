@@ -184,9 +184,9 @@ class NearCounter {
 const FEW_BLOCKS = 8;
 
 /**
- * The words one letter away from one, as tokens after `before`. Where the dictionary has many that begin as the word
- * does, those are looked up that differ in the next letter, by the letters that it has there; once they are few, they are
- * compared.
+ * The words one letter away from one, as tokens after `before`. Where the dictionary has many that begin as
+ * the word does, those are looked up that differ in the next letter, by the letters that it has there; once
+ * they are few, they are compared.
  */
 function* nearTokens(
   segment: Segment,
@@ -245,8 +245,8 @@ const LETTER_BYTES = 32;
 const MOST_BYTES = 8;
 
 /**
- * Whether a word and a token from a byte on may be one letter away: they have the same bytes but for two letters between
- * their beginnings and their ends. Most tokens do not, which is found out without making a text of them.
+ * Whether a word and a token from a byte on may be one letter away: they have the same bytes but for two letters
+ * between their beginnings and their ends. Most tokens do not, which is found out without making a text of them.
  */
 function mayBeOneAway(
   word: Uint8Array,

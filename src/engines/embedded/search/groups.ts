@@ -79,7 +79,9 @@ export class GroupFinder {
     return found;
   }
 
-  /** The hits from those with the cursor's keys on, of which some may come before it; or from it on if these are many. */
+  /**
+   * The hits from those with the cursor's keys on, of which some may come before it; or from it on if these are many.
+   */
   private ordered(wanted: number, after: After | null): Generator<Group, undefined> {
     const isFromCursor = this.isOrderWithin || this.isFarIntoEqual(after);
     const from = after === null || isFromCursor ? after : beforeEqual(after);
@@ -116,7 +118,8 @@ export class GroupFinder {
         isAtCursor = false;
         keysOfEqual = undefined;
       }
-      // Hits with equal keys are in the order of their ids: none that is left is the first member of one of the first groups.
+      // Hits with equal keys are in the order of their ids: none that is left is the first member
+      // of one of the first groups.
       if (keysOfEqual !== undefined && equal.last !== undefined && compareIds(hit, equal.last.first) > 0) {
         this.addByOthers(equal, keysOfEqual, after);
         yield* equal.sorted();

@@ -299,8 +299,8 @@ export function anyTokenSet({ terms, docs }: Segment, tokens: readonly Uint8Arra
 const FEW_TOKENS = 64;
 
 /**
- * The documents that have a token that starts with a text. If these are many tokens, their set is cached instead of their
- * lists: while one types, the first letters are searched again and again.
+ * The documents that have a token that starts with a text. If these are many tokens, their set is cached instead of
+ * their lists: while one types, the first letters are searched again and again.
  */
 function prefixSet(segment: Segment, prefix: string, check: () => void): OrdinalSet {
   const { terms, docs } = segment;
@@ -383,7 +383,10 @@ function intervalOf(segment: Segment, order: StoredOrder, { column, min, max }: 
   return { column, order, low, high: Math.max(low, high) };
 }
 
-/** The first place of a stored order whose value meets a condition, from which on all do; else that after the last value. */
+/**
+ * The first place of a stored order whose value meets a condition, from which on all do; else
+ * that after the last value.
+ */
 export function firstPlace(
   { ordinals, present, samples }: StoredOrder,
   numbers: Numbers,

@@ -6,9 +6,9 @@ import { type BlobWriter } from './storage';
 const STEP = 4_096;
 
 /**
- * Writes the dictionary of the tokens of documents, in steps: bytes with one token per line. `inOrder`: the documents by
- * ordinal. Tokens are numbered as they come, in a hash table: no string is made of any. Then the postings are sorted by
- * counting, and only the distinct tokens by name.
+ * Writes the dictionary of the tokens of documents, in steps: bytes with one token per line. `inOrder`: the documents
+ * by ordinal. Tokens are numbered as they come, in a hash table: no string is made of any. Then the postings are sorted
+ * by counting, and only the distinct tokens by name.
  */
 export function* writeTerms(
   blobs: BlobWriter,

@@ -60,14 +60,14 @@ export type IndexFacet =
    */
   | { readonly startingWith: string; readonly size: number }
   /**
-   * Ranges of a column's values between bounds, which ascend: below the first one, from each one to before the next, and
-   * from the last one on.
+   * Ranges of a column's values between bounds, which ascend: below the first one, from each one to before the next,
+   * and from the last one on.
    */
   | { readonly column: string; readonly bounds: readonly number[] }
   /**
-   * After one of some beginnings of tokens: this word, if any document has it; otherwise the words that differ from it in
-   * one letter (a missing one, one too many, another one, two that have changed places): those that most documents have,
-   * at most `size`; equal counts by their bytes.
+   * After one of some beginnings of tokens: this word, if any document has it; otherwise the words that differ from it
+   * in one letter (a missing one, one too many, another one, two that have changed places): those that most documents
+   * have, at most `size`; equal counts by their bytes.
    */
   | { readonly near: string; readonly after: readonly string[]; readonly size: number };
 

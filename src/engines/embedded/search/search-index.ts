@@ -37,8 +37,8 @@ function recordedName(number: number): string {
 const MOST_MERGED = 256;
 
 /**
- * How many documents, at most about, are in a segment that a merge makes, in one of what was recorded, and in a partition
- * that shares segments with others.
+ * How many documents, at most about, are in a segment that a merge makes, in one of what was recorded, and in a
+ * partition that shares segments with others.
  */
 interface Most {
   readonly docs: number;
@@ -261,8 +261,8 @@ export class SearchIndex {
   }
 
   /**
-   * A merge of all segments of a partition, by default of any one, or of as many as may become one; undefined if none of
-   * them may be merged with another or has deleted documents, or as for `merge`.
+   * A merge of all segments of a partition, by default of any one, or of as many as may become one; undefined if none
+   * of them may be merged with another or has deleted documents, or as for `merge`.
    */
   mergeAll(wanted?: number): Merge | undefined {
     const { root, partitions } = this.manifest.read();
@@ -315,7 +315,9 @@ export class SearchIndex {
     return this.searching(partitions, (searched) => answer(searched, this.schema, query, check));
   }
 
-  /** Counts values among the matching documents: in the order of the facets, of which a column has at most 250 bounds. */
+  /**
+   * Counts values among the matching documents: in the order of the facets, of which a column has at most 250 bounds.
+   */
   countFacets(
     filter: IndexFilter,
     facets: readonly IndexFacet[],

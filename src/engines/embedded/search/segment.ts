@@ -31,14 +31,17 @@ export interface Schema {
    */
   readonly groups: readonly string[];
   /**
-   * The token that all documents of a partition have, by which they are found in segments that small partitions share. By
-   * default each partition has segments of its own. Partitions are integers.
+   * The token that all documents of a partition have, by which they are found in segments that small partitions share.
+   * By default each partition has segments of its own. Partitions are integers.
    */
   readonly partitionToken?: (partition: number) => string;
 }
 
 export interface IndexedDocument {
-  /** Distinct: within a partition, or, if small ones share segments, in all of them. Ties are ordered by its bytes in UTF-8. */
+  /**
+   * Distinct: within a partition, or, if small ones share segments, in all of them. Ties are
+   * ordered by its bytes in UTF-8.
+   */
   readonly id: string;
   /** The caller's number of the document, returned with results. */
   readonly row: number;
@@ -77,7 +80,9 @@ export interface StoredGroups {
   readonly members: Uint32Array;
   /** The last of these numbers. */
   readonly greatest: number;
-  /** By ordinal, the next document of the group: the first one after the last, and the document itself if it is alone. */
+  /**
+   * By ordinal, the next document of the group: the first one after the last, and the document itself if it is alone.
+   */
   readonly next: Uint32Array;
   /** A bitmap of the numbers; undefined if that needs much memory. */
   readonly present: Int32Array | undefined;
@@ -223,8 +228,8 @@ export class Segment {
   }
 
   /**
-   * What is made of several blobs, with its bytes: cached, by a name. Undefined, and not made, if the cache has no room for
-   * `most` bytes, or for small segments.
+   * What is made of several blobs, with its bytes: cached, by a name. Undefined, and not made, if the cache has no room
+   * for `most` bytes, or for small segments.
    */
   derived<Value>(name: string, most: number, make: () => Derived<Value>): Value | undefined {
     if (!this.isCached || this.docs <= PACKED) return undefined;

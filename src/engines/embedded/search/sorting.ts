@@ -83,8 +83,8 @@ export function* merged<Item>(
 }
 
 /**
- * As `merged`, without the first `offset` items. Those that are equal by `compareFirst` are compared by `compare` only if
- * one of them is left: it reads more, such as ids.
+ * As `merged`, without the first `offset` items. Those that are equal by `compareFirst` are compared by `compare` only
+ * if one of them is left: it reads more, such as ids.
  */
 export function* mergedFrom<Item extends object>(
   offset: number,

@@ -30,8 +30,8 @@ export interface SharedArrays {
 /** Where the blobs of a segment are read. Raises `DamagedIndex`. */
 export interface BlobReader {
   /**
-   * The decoded blob, possibly cached: `decode` must always be the same for one name. `overhead`: the bytes of memory of
-   * the value besides those of the blob, unless they are few.
+   * The decoded blob, possibly cached: `decode` must always be the same for one name. `overhead`: the bytes of memory
+   * of the value besides those of the blob, unless they are few.
    */
   read<Value>(name: string, decode: (bytes: Uint8Array) => Value, overhead?: (value: Value) => number): Value;
   /** The decoded blob, without caching. */
@@ -147,7 +147,10 @@ export class CheckedBlobs implements BlobReader, BlobWriter {
     return value;
   }
 
-  /** What is made of blobs whose names start alike, which are removed together; undefined if the cache has no room for it. */
+  /**
+   * What is made of blobs whose names start alike, which are removed together; undefined if the
+   * cache has no room for it.
+   */
   derived<Value>(name: string, most: number, make: () => Derived<Value>): Value | undefined {
     const found = this.cache.get(this.prefix + name);
     if (found !== undefined) return found.value as Value;

@@ -149,7 +149,9 @@ export class GenerationFile {
     return own;
   }
 
-  /** One connection is kept for the next long read: to open another one costs more, and a closed one keeps its files. */
+  /**
+   * One connection is kept for the next long read: to open another one costs more, and a closed one keeps its files.
+   */
   endScan(own: GenerationFile): void {
     if (this.isClosed || this.scanned !== undefined || own.isRemoved()) {
       own.close();

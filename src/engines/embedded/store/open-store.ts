@@ -201,7 +201,9 @@ interface StoreThread {
   task: { readonly client: string; readonly since: number } | undefined;
 }
 
-/** Clients whose last query took at most so long (ms), and none of whose queries runs for longer, may have all threads. */
+/**
+ * Clients whose last query took at most so long (ms), and none of whose queries runs for longer, may have all threads.
+ */
 const QUICK_MS = 50;
 /** Clients that are known to be quick: those that had an answer last. */
 const MOST_QUICK = 1_000;

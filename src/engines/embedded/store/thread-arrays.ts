@@ -26,8 +26,8 @@ const PATIENCE_MS = 1_000;
 
 /**
  * Arrays in shared memory that the threads of a pool have in memory once: one makes them, and those that need any
- * meanwhile wait. If several have made the same, as one that starts has missed what others had made, those of the thread
- * with the least number stay. They are in memory until a thread forgets them.
+ * meanwhile wait. If several have made the same, as one that starts has missed what others had made, those of the
+ * thread with the least number stay. They are in memory until a thread forgets them.
  */
 export class ThreadArrays {
   private readonly known = new Map<string, MadeArrays>();

@@ -53,8 +53,8 @@ export interface FeedDescription {
 }
 
 /**
- * The products of a body go to `intake`. Raises `PF_430` for options that have no effect on the format. Files in JSON are
- * in UTF-8 too.
+ * The products of a body go to `intake`. Raises `PF_430` for options that have no effect on the format. Files
+ * in JSON are in UTF-8 too.
  */
 export function feedBody(description: FeedDescription, intake: ProductIntake): FeedBody {
   const { format, file } = description;
@@ -152,14 +152,15 @@ const DECLARATION_BEGUN = /^\s*(?:<(?:\?(?:x(?:m(?:l[^>]*)?)?)?)?)?$/;
 const DECLARED = /^(\s*<\?xml\s[^>]*?\sencoding\s*=\s*["'])([\w.:-]+)/;
 
 /**
- * What a file is encoded in: by its first bytes, by what is declared of it, or by its XML declaration; `utf-8` if nothing
- * says so. Undefined, unless it `isAll`, if these bytes do not tell.
+ * What a file is encoded in: by its first bytes, by what is declared of it, or by its XML declaration; `utf-8` if
+ * nothing says so. Undefined, unless it `isAll`, if these bytes do not tell.
  */
 export function encodingOf(begin: Buffer, isAll: boolean, declared: string | undefined): string | undefined {
   if (begin.length < MARK_BYTES && !isAll) return undefined;
   const known = markedEncoding(begin) ?? declared;
   if (known === 'utf-8') return known;
-  // All other encodings that are known have the characters of ASCII in the same bytes, as far as a declaration needs them.
+  // All other encodings that are known have the characters of ASCII in the same bytes, as far
+  // as a declaration needs them.
   const decoder = new EncodedDecoder(known ?? 'windows-1252');
   const prolog = parseOrRefuse(() => decoder.write(begin.subarray(0, MAX_DECLARATION)), NOWHERE);
   const mayBegin = prolog.length < MAX_DECLARATION / 2 && DECLARATION_BEGUN.test(prolog);
@@ -251,8 +252,8 @@ function csvBody(description: FeedDescription, intake: ProductIntake): FeedBody 
 }
 
 /**
- * Cuts rows out of CSV. Raises `PF_210` for a header that lacks a required column or has two of one meaning, and for rows
- * that cannot be told apart.
+ * Cuts rows out of CSV. Raises `PF_210` for a header that lacks a required column or has two of one meaning, and for
+ * rows that cannot be told apart.
  */
 class RowsBody implements FeedBody {
   private readonly cutter: CsvCutter;

@@ -50,8 +50,8 @@ const MOST_NAMES = 1000;
 const MOST_PREFIXES = 10;
 
 /**
- * Parses the items of a Google Merchant feed in RSS or Atom (`docs/decisions.md#p36`). Raises `PF_210` for malformed XML
- * and another root.
+ * Parses the items of a Google Merchant feed in RSS or Atom (`docs/decisions.md#p36`). Raises `PF_210` for
+ * malformed XML and another root.
  */
 export class MerchantXml extends XmlProducts {
   /** By prefix, and by name. */

@@ -119,7 +119,10 @@ export abstract class XmlProducts {
     );
   }
 
-  /** Parses a whole product, where one may begin; lines are counted from its start. True if JSON escapes none of its texts. */
+  /**
+   * Parses a whole product, where one may begin; lines are counted from its start. True if JSON
+   * escapes none of its texts.
+   */
   writeProduct(element: Buffer, origin: string): boolean {
     this.plain ??= plainElements(this.handlers, this.prefixes);
     const usual = this.plain(element);
