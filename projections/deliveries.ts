@@ -24,7 +24,7 @@ import {
   type Results,
 } from '../src/kernel/query';
 import { type FieldType, type FieldValue, type ReadStore } from '../src/kernel/read-store';
-import { defined, without } from '../src/kernel/without';
+import { defined, without } from '../src/kernel/values';
 import { type Projection } from '../src/projector/projection';
 import { searchInParts } from '../src/projector/search-in-parts';
 

@@ -10,7 +10,7 @@ import {
   type Search,
 } from '../src/kernel/query';
 import { type FieldType, type ReadStore, requireVersion } from '../src/kernel/read-store';
-import { defined } from '../src/kernel/without';
+import { defined } from '../src/kernel/values';
 import { eachOf, searchInParts } from '../src/projector/search-in-parts';
 import { FEED, type FeedClosing, type RefusalEvent, REFUSALS } from '../src/domain/products/feed';
 import { type ReportedImport } from '../src/domain/products/import-report';

@@ -14,7 +14,7 @@ import {
   type Word,
 } from '../src/kernel/query';
 import { type PageInParts, searchGroupsInParts, searchInParts } from '../src/projector/search-in-parts';
-import { without } from '../src/kernel/without';
+import { without } from '../src/kernel/values';
 import { type ReadStore } from '../src/kernel/read-store';
 import { mapInSlices } from '../src/runtime/concurrency';
 import { IDENTIFIERS } from '../src/domain/products/product-fields';

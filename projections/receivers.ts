@@ -20,7 +20,7 @@ import {
   type QueryOptions,
 } from '../src/kernel/query';
 import { type FieldType, type ReadStore } from '../src/kernel/read-store';
-import { defined } from '../src/kernel/without';
+import { defined } from '../src/kernel/values';
 import { type Projection } from '../src/projector/projection';
 
 const HEALTH_FIELDS = {

@@ -1,7 +1,7 @@
 import { type Stats } from 'node:fs';
 import { chmod, lstat, readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { codeOf } from '../kernel/unknown';
+import { codeOf } from '../kernel/values';
 
 const SQLITE = String.raw`\.sqlite(-wal|-shm|-journal)?`;
 /** Of a read store. */

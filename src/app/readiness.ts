@@ -13,7 +13,7 @@ import { visiblePosition, waitForPosition } from '../projector/wait';
 import { SYSTEM_CLOCK } from '../runtime/clock';
 import { PROJECTOR_LEASE } from '../runtime/lease-holder';
 import { reasonOf, withEngineTimeout } from '../runtime/unavailable';
-import { codeOf } from '../kernel/unknown';
+import { codeOf } from '../kernel/values';
 
 /** Timeout for checking an engine (ms). */
 const LOOK_MS = 2_000;

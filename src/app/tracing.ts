@@ -1,7 +1,7 @@
 import { getEnvironmentData, setEnvironmentData } from 'node:worker_threads';
 import type * as Api from '@opentelemetry/api';
 import { optionalDependencies, version } from '../../package.json';
-import { codeOf } from '../kernel/unknown';
+import { codeOf } from '../kernel/values';
 import { SYSTEM_CLOCK } from '../runtime/clock';
 import { type Report } from '../runtime/failure-report';
 import { traceBy } from '../runtime/tracing';

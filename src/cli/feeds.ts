@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { productFaults } from '../domain/products/feed';
 import { Faults } from '../kernel/fault';
-import { defined, without } from '../kernel/without';
+import { defined, without } from '../kernel/values';
 import { type Directory } from '../network/directory';
 import { SYSTEM_CLOCK } from '../runtime/clock';
 import { type UndoPlan } from '../operations/undo-load';

@@ -17,7 +17,7 @@ import {
 } from './settings';
 import { CommandError } from '../operations/command-error';
 import { type System, SYSTEMS } from '../network/events';
-import { defined } from '../kernel/without';
+import { defined } from '../kernel/values';
 
 interface ImportFlags extends ChangeFlags {
   readonly prune?: boolean;

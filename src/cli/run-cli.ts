@@ -4,8 +4,7 @@ import { Command, CommanderError, InvalidArgumentError, Option } from 'commander
 import { type Role, ROLES, serve } from '../app/serve';
 import { type ReceiverOptions } from '../operations/receiver';
 import { numberOf } from '../kernel/event';
-import { codeOf } from '../kernel/unknown';
-import { without } from '../kernel/without';
+import { codeOf, without } from '../kernel/values';
 import { SYSTEM_CLOCK } from '../runtime/clock';
 import { isAbort } from '../runtime/unavailable';
 import {

@@ -6,7 +6,7 @@ import { pipeline } from 'node:stream/promises';
 import { type Command, Option } from 'commander';
 import { type Engines } from '../engines/open';
 import { EngineUnavailable } from '../kernel/event-log';
-import { codeOf } from '../kernel/unknown';
+import { codeOf } from '../kernel/values';
 import { CommandError, UsageError } from '../operations/command-error';
 import { type SqlSession, type TextFormat } from '../operations/sql/sql';
 import { type SnapshotParts } from '../operations/sql/snapshot';

@@ -2,7 +2,7 @@ import { type Command, InvalidArgumentError, Option } from 'commander';
 import { type OutputTotal } from '../domain/transactions/transaction-fields';
 import { Fault } from '../kernel/fault';
 import { tableLines } from '../kernel/text';
-import { without } from '../kernel/without';
+import { without } from '../kernel/values';
 import { CommandError, UsageError } from '../operations/command-error';
 import { type ReviewRequest } from '../operations/network-claims';
 import { totalsKeys } from '../services/transactions/api';

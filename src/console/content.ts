@@ -1,6 +1,6 @@
 import { type FormField } from '../http/html';
 import { shortened } from '../kernel/text';
-import { defined } from '../kernel/without';
+import { defined } from '../kernel/values';
 import { type OperationText } from '../wire/api/description';
 import { type Operator, Refused, type NamedValues } from './operator';
 

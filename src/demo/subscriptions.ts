@@ -12,7 +12,7 @@ import { TOPICS } from '../domain/topics';
 import { eventAt, execute, toDomainEvent } from '../kernel/decider';
 import { streamOf } from '../kernel/event';
 import { type EventLog } from '../kernel/event-log';
-import { codeOf } from '../kernel/unknown';
+import { codeOf } from '../kernel/values';
 import { DEMO } from './network';
 import { DAY } from './products';
 import { type DemoParts, type DemoStep } from './transactions';

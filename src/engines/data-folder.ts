@@ -2,7 +2,7 @@ import { access, constants, mkdir, open, readFile, realpath, rm } from 'node:fs/
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path';
 import { DamagedLog, EngineUnavailable } from '../kernel/event-log';
 import { NamedError } from '../kernel/fault';
-import { codeOf, isObject } from '../kernel/unknown';
+import { codeOf, isObject } from '../kernel/values';
 import { closeDatabase, toFailure } from './embedded/connection';
 import { lock, Presence } from './embedded/leases';
 

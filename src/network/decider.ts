@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { type Decider, execute, type StateAt } from '../kernel/decider';
-import { without } from '../kernel/without';
+import { without } from '../kernel/values';
 import { Directory } from './directory';
 import { type DirectoryEvent, STATUS_AFTER } from './events';
 import { batchesOf, inParallel } from '../runtime/concurrency';

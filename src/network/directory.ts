@@ -11,7 +11,7 @@ import {
 } from './events';
 import { type Caller, Organisations } from './organisations';
 import { PastTerms, type Program, Programs } from './programs';
-import { isObject, isText } from '../kernel/unknown';
+import { isObject, isText } from '../kernel/values';
 import { type ParkedEvent } from '../runtime/parked-events';
 
 /** An event of another program. */

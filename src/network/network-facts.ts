@@ -9,7 +9,7 @@ import {
   type ParsedNetwork,
   parseNetwork,
 } from './network-file';
-import { defined } from '../kernel/without';
+import { defined } from '../kernel/values';
 import { NamedError } from '../kernel/fault';
 import { amountOf, expectedAmount } from '../wire/record/minor-units';
 import { mayHave } from './organisations';

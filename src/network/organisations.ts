@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { defined } from '../kernel/without';
+import { defined } from '../kernel/values';
 import {
   type OrganisationDefinition,
   type OrganisationEvent,

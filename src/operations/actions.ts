@@ -4,8 +4,7 @@ import { execute, type EventOf, eventsOf, toDomainEvent } from '../kernel/decide
 import { EngineUnavailable, type EventLog } from '../kernel/event-log';
 import { Fault, Faults, Refusal } from '../kernel/fault';
 import { type ReadStore } from '../kernel/read-store';
-import { codeOf } from '../kernel/unknown';
-import { defined } from '../kernel/without';
+import { codeOf, defined } from '../kernel/values';
 import { UsageError } from './command-error';
 
 /**

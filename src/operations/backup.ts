@@ -17,8 +17,7 @@ import {
 import { copyDeliveriesTo, DELIVERIES_FILE, type Engines, openCopiedDeliveries } from '../engines/open';
 import { numberOf, type Position, START } from '../kernel/event';
 import { EngineUnavailable } from '../kernel/event-log';
-import { defined } from '../kernel/without';
-import { codeOf } from '../kernel/unknown';
+import { defined, codeOf } from '../kernel/values';
 import { type Progress, ProgressMeter } from '../projector/progress-meter';
 import { type Clock, SYSTEM_CLOCK } from '../runtime/clock';
 import { CommandError, NothingThere, UsageError } from './command-error';

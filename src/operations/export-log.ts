@@ -8,7 +8,7 @@ import { createGzip } from 'node:zlib';
 import { z } from 'zod';
 import { numberOf, type Position, type RecordedEvent, START } from '../kernel/event';
 import { type EventBatch, type EventLog } from '../kernel/event-log';
-import { codeOf } from '../kernel/unknown';
+import { codeOf } from '../kernel/values';
 import { type Progress, ProgressMeter } from '../projector/progress-meter';
 import { SYSTEM_CLOCK } from '../runtime/clock';
 import { CommandError, UsageError } from './command-error';

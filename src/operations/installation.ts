@@ -7,7 +7,7 @@ import { EngineUnavailable } from '../kernel/event-log';
 import { type Owner } from '../domain/deliveries/ownership';
 import { Secrets } from '../domain/subscriptions/subscription';
 import { AllowedAddresses, UnusableNetwork } from '../delivery/sending/addresses';
-import { codeOf } from '../kernel/unknown';
+import { codeOf } from '../kernel/values';
 
 /** Where an installation is. */
 export type InstallationPlace = Pick<Config, 'dataDir' | 'eventLog' | 'notifyKey'>;

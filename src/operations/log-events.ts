@@ -1,8 +1,7 @@
 import { originOf } from '../domain/subscriptions/receiver-id';
 import { parsePosition, type Position, type RecordedEvent, START } from '../kernel/event';
 import { type EventBatch, type EventLog } from '../kernel/event-log';
-import { isObject, isTime, jsonObject } from '../kernel/unknown';
-import { without } from '../kernel/without';
+import { isObject, isTime, jsonObject, without } from '../kernel/values';
 import { type Clock } from '../runtime/clock';
 import { asUpperBound, readDate } from '../wire/date';
 import { UsageError } from './command-error';

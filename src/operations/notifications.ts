@@ -21,7 +21,7 @@ import { load } from '../kernel/decider';
 import { type EventLog } from '../kernel/event-log';
 import { Fault, Faults } from '../kernel/fault';
 import { type Cursor, type QueryOptions } from '../kernel/query';
-import { defined, without } from '../kernel/without';
+import { defined, without } from '../kernel/values';
 import { directoryAt } from '../network/directory';
 import { eachOf } from '../projector/search-in-parts';
 import { Subscriptions } from '../services/subscriptions/commands';

@@ -10,7 +10,7 @@ import { type Position } from '../kernel/event';
 import { type EventLog } from '../kernel/event-log';
 import { type Found } from '../kernel/query';
 import { shortened } from '../kernel/text';
-import { jsonObject } from '../kernel/unknown';
+import { jsonObject } from '../kernel/values';
 import { SYSTEM_CLOCK } from '../runtime/clock';
 import { inParallel } from '../runtime/concurrency';
 import { type ParkedEvent, parkedEvents, Parking } from '../runtime/parked-events';

@@ -2,7 +2,7 @@ import { type Position } from '../kernel/event';
 import { type EventLog } from '../kernel/event-log';
 import { Refusal } from '../kernel/fault';
 import { type Generation, NoGeneration, type ReadStore, targetOf } from '../kernel/read-store';
-import { defined } from '../kernel/without';
+import { defined } from '../kernel/values';
 import { nameOf, standbysAmong } from '../projector/generations';
 import {
   type Notes,

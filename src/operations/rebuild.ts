@@ -4,7 +4,7 @@ import { type EventLog } from '../kernel/event-log';
 import { NamedError } from '../kernel/fault';
 import { EVERYTHING } from '../kernel/query';
 import { type ReadStore, targetOf } from '../kernel/read-store';
-import { defined } from '../kernel/without';
+import { defined } from '../kernel/values';
 import { dropAllAsOf } from '../projector/as-of';
 import { discardBeside, liveGenerations } from '../projector/generations';
 import { readNotes, readNotesOf, removeNote, type Verification, writeNote } from '../projector/notes';

@@ -5,7 +5,7 @@ import { constants, createGunzip, createGzip, gunzipSync } from 'node:zlib';
 import { Agent, type Dispatcher, errors, interceptors, request } from 'undici';
 import { EngineUnavailable } from '../kernel/event-log';
 import { Fault } from '../kernel/fault';
-import { defined } from '../kernel/without';
+import { defined } from '../kernel/values';
 import { type Progress, ProgressMeter } from '../projector/progress-meter';
 import { type Clock } from '../runtime/clock';
 import { isAbort } from '../runtime/unavailable';

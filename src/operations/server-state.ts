@@ -5,7 +5,7 @@ import { enginesOf } from '../engines/open';
 import { type EventLog } from '../kernel/event-log';
 import { type Leases } from '../kernel/leases';
 import { type ReadStore } from '../kernel/read-store';
-import { codeOf } from '../kernel/unknown';
+import { codeOf } from '../kernel/values';
 import { type Clock } from '../runtime/clock';
 import { AUTOMATION_LEASE, type LeaseKind, MATCHER_LEASE, NOTIFIER_MEMBERS } from '../runtime/lease-holder';
 import { type Config } from '../settings/config';

@@ -8,7 +8,7 @@ import { isExpired, tokenHash } from '../network/organisations';
 import { readDate } from '../wire/date';
 import { lastUses } from '../network/token-uses';
 import { type ReadStore } from '../kernel/read-store';
-import { defined } from '../kernel/without';
+import { defined } from '../kernel/values';
 import { UsageError } from './command-error';
 
 export interface TokenHolder {

@@ -36,7 +36,7 @@ import {
 import { APPEND_LIMITS, type EventLog, RevisionConflict } from '../kernel/event-log';
 import { type ReadStore } from '../kernel/read-store';
 import { shortened } from '../kernel/text';
-import { defined } from '../kernel/without';
+import { defined } from '../kernel/values';
 import { type Directory } from '../network/directory';
 import { PositionWait } from '../projector/wait';
 import { type Clock } from '../runtime/clock';

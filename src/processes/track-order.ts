@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { commissionOf, type Terms } from '../network/programs';
 import { type Directory } from '../network/directory';
 import { execute, lastEvent, load } from '../kernel/decider';
-import { defined } from '../kernel/without';
+import { defined } from '../kernel/values';
 import { type Position, START, streamOf } from '../kernel/event';
 import { type EventLog } from '../kernel/event-log';
 import { reservations } from '../domain/keys/reservation';

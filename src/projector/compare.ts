@@ -3,7 +3,7 @@ import { type EventLog } from '../kernel/event-log';
 import { EVERYTHING, type Found } from '../kernel/query';
 import { type Generation, type ReadStore, type Target, targetOf } from '../kernel/read-store';
 import { type Position, START } from '../kernel/event';
-import { defined } from '../kernel/without';
+import { defined } from '../kernel/values';
 import { type Clock } from '../runtime/clock';
 import { isExpired } from './expiry';
 import { catchUp } from './fill';

@@ -1,5 +1,5 @@
 import { type Position } from '../kernel/event';
-import { defined } from '../kernel/without';
+import { defined } from '../kernel/values';
 import { type Clock } from '../runtime/clock';
 
 /** How far a pass through the log has come. */

@@ -3,7 +3,7 @@ import { numberOf, type Position, START } from '../kernel/event';
 import { type EventLog } from '../kernel/event-log';
 import { EVERYTHING } from '../kernel/query';
 import { type Generation, NoGeneration, type ReadStore, targetOf } from '../kernel/read-store';
-import { defined, without } from '../kernel/without';
+import { defined, without } from '../kernel/values';
 import { type LeaseHolder } from '../runtime/lease-holder';
 import { type Comparison, compareWithLive, hashOf, noteComparison } from './compare';
 import { catchUp, fillGenerations, type OnBatch, Pacer } from './fill';

@@ -1,13 +1,14 @@
 import { type RecordedEvent, START } from '../kernel/event';
 import { EngineUnavailable, type EventLog } from '../kernel/event-log';
+import { isSameSet } from '../kernel/values';
 import { type Generation, NoGeneration, type ReadStore } from '../kernel/read-store';
 import { type Clock } from '../runtime/clock';
 import { Leader } from '../runtime/leader';
-import { orIdle } from '../runtime/concurrency';
+import { endingTogether, orIdle } from '../runtime/concurrency';
 import { LeaseHolder } from '../runtime/lease-holder';
 import { PROJECTED_EVENTS } from '../runtime/metrics';
 import { type Span, spansAfter } from '../runtime/tracing';
-import { isAbort, reasonOf } from '../runtime/unavailable';
+import { reasonOf } from '../runtime/unavailable';
 import { AheadOfLoads } from './ahead';
 import { Expiry, type ExpiryParts } from './expiry';
 import { partsOf } from './fill';
@@ -128,9 +129,7 @@ export class Runner {
     await this.leader.stop().catch((error: unknown) => this.parts.report?.(error));
   }
 
-  /**
-   * The failure since the last successful write, or the projections that have stopped; undefined while all is well.
-   */
+  /** The failure since the last successful write, or the projections that have stopped; undefined while all is well. */
   trouble(): string | undefined {
     return this.failure === undefined ? this.stopped.trouble() : reasonOf(this.failure);
   }
@@ -164,7 +163,7 @@ export class Runner {
     await this.leader
       .leadWith(
         async (signal) => {
-          await inParallel(signal, [
+          await endingTogether(signal, [
             ...main.map((group) => (own: AbortSignal) => this.follow(group, own)),
             ...(apart === undefined ? [] : [(own: AbortSignal) => this.followApart(apart, own)]),
           ]);
@@ -337,7 +336,7 @@ export class Runner {
     await this.note().catch(report);
     if (this.isJoining) return false;
     const paused = await pausedAmong(this.store, this.names);
-    if (!isSame(paused, this.paused)) return false;
+    if (!isSameSet(paused, this.paused)) return false;
     if (!(await this.isFollowing(live))) return false;
     for (const { parked, generation } of this.projectors)
       if (!paused.has(generation.collection) && (await parked.isRetryRequested())) return false;
@@ -350,7 +349,7 @@ export class Runner {
 
   /** Nothing is followed yet: what is paused stays as it is from now on, which is noted for those who wait for it. */
   private async setPaused(paused: ReadonlySet<string>): Promise<void> {
-    const isChanged = !isSame(paused, this.paused);
+    const isChanged = !isSameSet(paused, this.paused);
     this.paused = paused;
     if (!isChanged) return;
     this.noted = { ...this.noted, at: -Infinity };
@@ -359,9 +358,8 @@ export class Runner {
 
   /** Whether it follows these, and those beside them. */
   private async isFollowing(live: readonly (Generation | undefined)[]): Promise<boolean> {
-    const followed = (await this.followedNow(live)).map(keyOf);
-    const own = new Set(this.projectors.map(({ generation }) => keyOf(generation)));
-    return followed.length === own.size && followed.every((key) => own.has(key));
+    const followed = new Set((await this.followedNow(live)).map(keyOf));
+    return isSameSet(followed, new Set(this.projectors.map(({ generation }) => keyOf(generation))));
   }
 
   /** The live generations, and those beside them. */
@@ -445,23 +443,7 @@ export class Runner {
   }
 }
 
-function isSame(names: ReadonlySet<string>, others: ReadonlySet<string>): boolean {
-  return names.size === others.size && [...names].every((name) => others.has(name));
-}
-
 /** What is followed, and whether it is live. */
 function keyOf(generation: Generation): string {
   return `${nameOf(generation)} ${generation.state === 'live' ? 'live' : 'beside'}`;
-}
-
-/** Does all of this at once; when one ends, the others are ended. Raises the first failure. */
-async function inParallel(
-  signal: AbortSignal,
-  tasks: readonly ((signal: AbortSignal) => Promise<void>)[],
-): Promise<void> {
-  const ending = new AbortController();
-  const own = AbortSignal.any([signal, ending.signal]);
-  const results = await Promise.allSettled(tasks.map((task) => task(own).finally(() => ending.abort())));
-  for (const result of results)
-    if (result.status === 'rejected' && !isAbort(result.reason)) throw result.reason;
 }

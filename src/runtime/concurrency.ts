@@ -2,6 +2,7 @@ import { type Position, START } from '../kernel/event';
 // eslint-disable-next-line no-restricted-imports -- a thread has one event loop; simulations set theirs by `sliceBy`.
 import { type Clock, SYSTEM_CLOCK } from './clock';
 import { crash } from './failure-report';
+import { isAbort } from './unavailable';
 
 /**
  * Works on many items, `atOnce` of them at a time; returns the results in the order of the items. After a failure no
@@ -226,6 +227,18 @@ export async function mapInSlices<Item, Result>(
     began = clock.monotonic();
   }
   return results;
+}
+
+/** Does all of this at once; when one ends, the others are ended. Raises the first failure. */
+export async function endingTogether(
+  signal: AbortSignal,
+  tasks: readonly ((signal: AbortSignal) => Promise<void>)[],
+): Promise<void> {
+  const ending = new AbortController();
+  const own = AbortSignal.any([signal, ending.signal]);
+  const results = await Promise.allSettled(tasks.map((task) => task(own).finally(() => ending.abort())));
+  for (const result of results)
+    if (result.status === 'rejected' && !isAbort(result.reason)) throw result.reason;
 }
 
 /**

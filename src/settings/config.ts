@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { NamedError } from '../kernel/fault';
-import { defined, type Defined } from '../kernel/without';
+import { defined, type Defined } from '../kernel/values';
 import { type System, SYSTEMS } from '../network/events';
 import {
   camelCase,

@@ -1,7 +1,7 @@
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { without } from '../../src/kernel/without';
+import { without } from '../../src/kernel/values';
 import { whileLocked } from '../../src/engines/data-folder';
 import { TestApp } from '../support/app';
 import { NETWORK, OTHER_TOKENS, TOKENS } from './network';

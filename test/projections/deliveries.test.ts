@@ -6,7 +6,7 @@ import { DELIVERY_PROJECTIONS, PROJECTIONS } from '../../projections';
 import { type Engines, openEngines } from '../../src/engines/open';
 import { deliveryRunner } from '../../src/app/read-models';
 import { EngineUnavailable, type ExpiringLog } from '../../src/kernel/event-log';
-import { without } from '../../src/kernel/without';
+import { without } from '../../src/kernel/values';
 import { EVERYTHING } from '../../src/kernel/query';
 import {
   DELIVERY_STREAMS,

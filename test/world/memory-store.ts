@@ -36,7 +36,7 @@ import {
   type Target,
   type Write,
 } from '../../src/kernel/read-store';
-import { without } from '../../src/kernel/without';
+import { without } from '../../src/kernel/values';
 import {
   compareCursors,
   compareTexts,

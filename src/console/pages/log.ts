@@ -1,6 +1,6 @@
 import { offerId, productIn } from '../../domain/products/offer';
 import { numberOf, type RecordedEvent } from '../../kernel/event';
-import { isObject } from '../../kernel/unknown';
+import { isObject } from '../../kernel/values';
 import { HISTORY_KINDS } from '../../operations/history/subjects';
 import { historyOperations } from '../../operations/rest/history.controller';
 import { logOperations } from '../../operations/rest/log.controller';

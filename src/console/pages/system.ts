@@ -1,7 +1,7 @@
 import { STATES } from '../../domain/deliveries/stored-delivery';
 import { numberOf } from '../../kernel/event';
 import { sizeText as size } from '../../kernel/text';
-import { jsonObject } from '../../kernel/unknown';
+import { jsonObject } from '../../kernel/values';
 import { ACTIONS } from '../../operations/actions';
 import { actionOperations } from '../../operations/rest/actions.controller';
 import { backupOperations } from '../../operations/rest/backups.controller';

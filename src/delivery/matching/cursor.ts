@@ -1,7 +1,7 @@
 import { eventsOf, lastEvent, toDomainEvent, toNewEvent } from '../../kernel/decider';
 import { type NewEvent, NO_STREAM, type Position, type RecordedEvent, START } from '../../kernel/event';
 import { type EventLog, RevisionConflict } from '../../kernel/event-log';
-import { defined } from '../../kernel/without';
+import { defined } from '../../kernel/values';
 import { type MatcherCursor, MATCHED, type MatchedEvent } from '../../domain/deliveries/delivery-events';
 import { type Clock } from '../../runtime/clock';
 

@@ -1,7 +1,7 @@
 import { eventAt, eventsOf, load, toDomainEvent } from '../../kernel/decider';
 import { type Position, type RecordedEvent } from '../../kernel/event';
 import { type EventLog } from '../../kernel/event-log';
-import { defined, without } from '../../kernel/without';
+import { defined, without } from '../../kernel/values';
 import { type Message, topicOf } from '../../domain/deliveries/delivery-events';
 import { contentIdOf, receiversOf } from '../../domain/subscriptions/receiver-id';
 import {

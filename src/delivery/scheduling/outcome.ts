@@ -5,7 +5,7 @@ import {
   whyUnsendable,
 } from '../../domain/deliveries/delivery-events';
 import { type DisabledReason } from '../../domain/subscriptions/subscription';
-import { defined } from '../../kernel/without';
+import { defined } from '../../kernel/values';
 import { type Clock } from '../../runtime/clock';
 import { RepeatedFailures } from '../../runtime/failure-report';
 import { type AttemptResult, NO_NETWORK, UNREACHABLE } from '../sending/attempt';

@@ -9,7 +9,7 @@ import { afterProbeRequest, type Health, HEALTHY } from '../../domain/deliveries
 import { deadLetterOf, deletedDeadLetter } from './outcome';
 import { ReceiverState, type Retry } from './receiver-state';
 import { type RecordedEvent } from '../../kernel/event';
-import { isObject, isText, isTime } from '../../kernel/unknown';
+import { isObject, isText, isTime } from '../../kernel/values';
 
 /** How much is kept in memory; beyond it, a part of long queues is read again later. */
 interface QueueLimits {

@@ -4,7 +4,7 @@ import { createHmac, timingSafeEqual } from 'node:crypto';
 import { NamedError } from '../../kernel/fault';
 import { type HttpRequest } from '../../domain/deliveries/delivery-events';
 import { UnresolvedName } from './dns';
-import { codeOf } from '../../kernel/unknown';
+import { codeOf } from '../../kernel/values';
 import { version } from '../../../package.json';
 
 /** A message as it is sent this time. */

@@ -1,7 +1,7 @@
 import { lookup, Resolver } from 'node:dns/promises';
 import { NamedError } from '../../kernel/fault';
 import { type Clock } from '../../runtime/clock';
-import { codeOf } from '../../kernel/unknown';
+import { codeOf } from '../../kernel/values';
 
 /**
  * A name has no addresses. Either it is the receiver's fault, or the DNS servers of this machine do not work: then no

@@ -23,7 +23,7 @@ import {
   type ReceiverHost,
 } from './connections';
 import { ReceiverNames } from './dns';
-import { codeOf } from '../../kernel/unknown';
+import { codeOf } from '../../kernel/values';
 
 const LIMITS = { connectMs: 5_000, attemptMs: 15_000, answerMs: 1_000, mostAgeMs: 5 * 60 * 1000 } as const;
 

@@ -1,7 +1,7 @@
 import { type Terms } from '../../network/programs';
 import { type CommandOf, type Decider, type EventOf } from '../../kernel/decider';
 import { type Position } from '../../kernel/event';
-import { defined } from '../../kernel/without';
+import { defined } from '../../kernel/values';
 import {
   fromStored,
   hasHundredths,

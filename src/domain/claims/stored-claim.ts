@@ -1,4 +1,4 @@
-import { defined } from '../../kernel/without';
+import { defined } from '../../kernel/values';
 import { type ClaimContent, type ClaimEvent, type ClaimOrigin, inMemory, programFacts } from './claim';
 import { APPROVED, AWAITING_APPROVAL, CANNOT_VALIDATE, type StatusId } from './statuses';
 

@@ -1,6 +1,6 @@
 import { whyUnsendable, type Message } from './delivery-events';
 import { type ListedDelivery } from './stored-delivery';
-import { without } from '../../kernel/without';
+import { without } from '../../kernel/values';
 import { type DeliveryRequest } from '../subscriptions/delivery-requests';
 import { receiversOf } from '../subscriptions/receiver-id';
 import {

@@ -5,7 +5,7 @@
  */
 
 import { type Decider, type EventOf } from '../../kernel/decider';
-import { defined } from '../../kernel/without';
+import { defined } from '../../kernel/values';
 import { type FeedImport } from './feed';
 
 export const FEED_SOURCE = 'feedsource';

@@ -1,5 +1,5 @@
 import { beginningOf } from '../../kernel/text';
-import { defined } from '../../kernel/without';
+import { defined } from '../../kernel/values';
 import { type Shape } from '../../wire/api/description';
 import { boolean, instant, integer, text, wordOf } from '../../wire/record/kinds';
 import { jsonList, type ListText, type ListView, listWriter } from '../../wire/record/list';

@@ -1,6 +1,6 @@
 import { type ParsedEvent } from '../../kernel/decider';
 import { streamOf } from '../../kernel/event';
-import { defined } from '../../kernel/without';
+import { defined } from '../../kernel/values';
 import { Programs } from '../../network/programs';
 import { amount, idOf, instant, integer, text, wordOf } from '../../wire/record/kinds';
 import { type Fields } from '../../wire/record/record';

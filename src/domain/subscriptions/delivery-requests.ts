@@ -8,7 +8,7 @@ import {
 } from '../../kernel/decider';
 import { type Ids, NO_STREAM, type Position, streamOf } from '../../kernel/event';
 import { type Appended, type EventLog, RevisionConflict } from '../../kernel/event-log';
-import { isText, isTime } from '../../kernel/unknown';
+import { isText, isTime } from '../../kernel/values';
 import { isPosted } from '../../wire/api/posted';
 
 /**

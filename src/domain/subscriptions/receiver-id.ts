@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { without } from '../../kernel/without';
+import { without } from '../../kernel/values';
 
 export type ReceiverFormat = 'JSON' | 'XML' | 'custom';
 

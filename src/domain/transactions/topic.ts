@@ -1,6 +1,6 @@
 import { type ParsedEvent } from '../../kernel/decider';
 import { streamOf } from '../../kernel/event';
-import { defined, without } from '../../kernel/without';
+import { defined, without } from '../../kernel/values';
 import { type Attributes, messageOf, type Occurrence, type SubscriptionTopic } from '../subscriptions/topic';
 import { listedTransaction } from './transaction-fields';
 import { EVENT_TYPES, STATES, type StateId, stateIdOf } from './states';

@@ -7,7 +7,7 @@ import { SYSTEM_CLOCK } from '../../runtime/clock';
 import { Backoff, noticingDelay, type OnRetry, SILENCE_MS } from '../../runtime/unavailable';
 import { certificateProblem } from '../certificate';
 import { type IndexLayout } from './layout';
-import { isObject } from '../../kernel/unknown';
+import { isObject } from '../../kernel/values';
 
 /** How long (ms) failing requests are retried. */
 export interface RetryTimes {

@@ -37,7 +37,7 @@ import { foundOf, ID, type IndexLayout, type IndexTarget, nameOf, Names } from '
 import { nextPageSize, queryOf, Snapshot, type SnapshotPage } from './query';
 import { search } from './search';
 import { countValues, totals } from './values';
-import { defined, without } from '../../kernel/without';
+import { defined, without } from '../../kernel/values';
 
 export interface ElasticsearchOptions {
   /** Used instead of a user and password: the encoded form, as issued by the server. */

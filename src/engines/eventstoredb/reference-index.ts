@@ -11,7 +11,7 @@ import {
   UnacceptableAppend,
 } from '../../kernel/event-log';
 import { NamedError } from '../../kernel/fault';
-import { without } from '../../kernel/without';
+import { without } from '../../kernel/values';
 import { SYSTEM_CLOCK } from '../../runtime/clock';
 import { batchesOf } from '../../runtime/concurrency';
 import { Backoff } from '../../runtime/unavailable';

@@ -3,7 +3,7 @@ import { plainWordsOf } from '../../wire/words';
 import { type Directory } from '../directory';
 import { type CategoryDefinition } from '../events';
 import { type CategoryMapping } from './category-counts';
-import { defined } from '../../kernel/without';
+import { defined } from '../../kernel/values';
 
 /** Suggested categories for a name, best first. */
 export interface SuggestedMapping extends Pick<CategoryMapping, 'categoryName'> {

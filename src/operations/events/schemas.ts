@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { type RecordedEvent } from '../../kernel/event';
-import { jsonObject } from '../../kernel/unknown';
+import { jsonObject } from '../../kernel/values';
 import { ORGANISATION_KINDS, SYSTEMS } from '../../network/events';
 import {
   type DescribedEvent,

@@ -13,7 +13,7 @@ import { formatPrice } from '../../domain/products/product-fields';
 import { eventsOnDemand, toFolded } from '../../kernel/decider';
 import { type Position, type RecordedEvent, streamOf } from '../../kernel/event';
 import { type EventLog } from '../../kernel/event-log';
-import { defined, without } from '../../kernel/without';
+import { defined, without } from '../../kernel/values';
 import { type FeedInfoEvent, type MappingEvent } from '../../network/events';
 import { inParallel } from '../../runtime/concurrency';
 import { NothingThere } from '../command-error';

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { numberOf, type Position, type RecordedEvent } from '../../kernel/event';
-import { isObject } from '../../kernel/unknown';
+import { isObject } from '../../kernel/values';
 import { asUpperBound, readDate } from '../../wire/date';
 import { NothingThere, UsageError } from '../command-error';
 import { positionIn, timeIn, timeOf } from '../log-events';

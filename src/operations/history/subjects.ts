@@ -19,7 +19,7 @@ import { AMOUNTS, postedValue } from '../../domain/transactions/transaction-fact
 import { isVersion, VOUCHER, voucherDecider, type VoucherEvent } from '../../domain/vouchers/voucher';
 import { eventAt, eventsOnDemand, toFolded } from '../../kernel/decider';
 import { streamOf } from '../../kernel/event';
-import { defined, without } from '../../kernel/without';
+import { defined, without } from '../../kernel/values';
 import { type Directory } from '../../network/directory';
 import { type ProgramEvent, STATUS_AFTER } from '../../network/events';
 import { toOutput as claimOutput } from '../../services/claims/output';

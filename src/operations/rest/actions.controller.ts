@@ -3,7 +3,7 @@ import { ListAnswer } from '../../http/answer';
 import { ApiOperation, MatrixKeys, Produces, Roles } from '../../http/decorators';
 import { EventLog } from '../../kernel/event-log';
 import { ReadStore } from '../../kernel/read-store';
-import { defined } from '../../kernel/without';
+import { defined } from '../../kernel/values';
 import { fingerprintOf } from '../../network/changes';
 import { type Caller } from '../../network/organisations';
 import { Clock } from '../../runtime/clock';

@@ -4,7 +4,7 @@ import { ApiOperation, CurrentCaller, MatrixKeys, Produces, Roles } from '../../
 import { EventLog } from '../../kernel/event-log';
 import { Fault } from '../../kernel/fault';
 import { ReadStore } from '../../kernel/read-store';
-import { without } from '../../kernel/without';
+import { without } from '../../kernel/values';
 import { FollowedDirectory } from '../../network/follower';
 import { type Caller } from '../../network/organisations';
 import { type AsOf, type BegunAsOf, dropAsOf, listAsOf, UnknownAsOf } from '../../projector/as-of';

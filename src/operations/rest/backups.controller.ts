@@ -3,7 +3,7 @@ import { Controller, Get, type OnModuleDestroy, Post } from '@nestjs/common';
 import { Answer, ListAnswer, QueuedAnswer } from '../../http/answer';
 import { ApiOperation, CurrentCaller, MatrixKeys, Produces, Roles } from '../../http/decorators';
 import { Fault } from '../../kernel/fault';
-import { codeOf } from '../../kernel/unknown';
+import { codeOf } from '../../kernel/values';
 import { type Caller } from '../../network/organisations';
 import { Clock } from '../../runtime/clock';
 import { operationsById, type Shape } from '../../wire/api/description';

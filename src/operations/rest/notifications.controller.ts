@@ -6,7 +6,7 @@ import { WaitForReadModels } from '../../http/visible-writes';
 import { type Position } from '../../kernel/event';
 import { EventLog } from '../../kernel/event-log';
 import { ReadStore } from '../../kernel/read-store';
-import { without } from '../../kernel/without';
+import { without } from '../../kernel/values';
 import { type Caller } from '../../network/organisations';
 import { Clock } from '../../runtime/clock';
 import {

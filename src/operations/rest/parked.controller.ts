@@ -3,7 +3,7 @@ import { Answer, ListAnswer } from '../../http/answer';
 import { ApiOperation, CurrentCaller, MatrixKeys, Produces, Roles } from '../../http/decorators';
 import { EventLog } from '../../kernel/event-log';
 import { ReadStore } from '../../kernel/read-store';
-import { defined } from '../../kernel/without';
+import { defined } from '../../kernel/values';
 import { type Caller } from '../../network/organisations';
 import { Clock } from '../../runtime/clock';
 import { operationsById, type Shape } from '../../wire/api/description';

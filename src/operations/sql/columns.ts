@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { without } from '../../kernel/without';
+import { without } from '../../kernel/values';
 import { type DescribedEvent, UNITS } from '../events/records';
 import { EVENTS } from '../events/schemas';
 

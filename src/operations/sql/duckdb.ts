@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import type * as DuckDb from '@duckdb/node-api';
 import { optionalDependencies } from '../../../package.json';
 import { makeFolder } from '../../engines/data-folder';
-import { codeOf } from '../../kernel/unknown';
+import { codeOf } from '../../kernel/values';
 import { SYSTEM_CLOCK } from '../../runtime/clock';
 import { CommandError } from '../command-error';
 import { literal, quoted } from './columns';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { makeFolder } from '../../engines/data-folder';
 import { type EventLog } from '../../kernel/event-log';
-import { codeOf } from '../../kernel/unknown';
+import { codeOf } from '../../kernel/values';
 import { SYSTEM_CLOCK } from '../../runtime/clock';
 import { LAYOUT, MODEL_TABLES, type ModelTable } from './models';
 import { type Position, START } from '../../kernel/event';

@@ -8,7 +8,7 @@ import { transactions } from '../../../projections/transactions';
 import { vouchers } from '../../../projections/vouchers';
 import { STATUSES } from '../../domain/claims/statuses';
 import { STATES } from '../../domain/transactions/states';
-import { defined, without } from '../../kernel/without';
+import { defined, without } from '../../kernel/values';
 import { type Projection } from '../../projector/projection';
 import { DECIMALS_OF } from '../../wire/record/minor-units';
 import {

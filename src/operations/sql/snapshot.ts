@@ -5,7 +5,7 @@ import { numberOf, type RecordedEvent, START } from '../../kernel/event';
 import { type EventLog } from '../../kernel/event-log';
 import { EVERYTHING, type Found } from '../../kernel/query';
 import { NoGeneration, type ReadStore, type Target, targetOf } from '../../kernel/read-store';
-import { defined, without } from '../../kernel/without';
+import { defined, without } from '../../kernel/values';
 import { type Directory } from '../../network/directory';
 import { liveGeneration, nameOf } from '../../projector/generations';
 import { keyOf, listParked } from '../../projector/parked';

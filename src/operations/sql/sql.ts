@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { types } from 'node:util';
 import { type Position } from '../../kernel/event';
 import { tableLines } from '../../kernel/text';
-import { isObject, isText } from '../../kernel/unknown';
+import { isObject, isText } from '../../kernel/values';
 import { SYSTEM_CLOCK } from '../../runtime/clock';
 import { UsageError } from '../command-error';
 import { literal } from './columns';

@@ -8,7 +8,7 @@ import { PostedBody } from '../../http/posted-body';
 import { defineService } from '../../http/service';
 import { VisibleWrites } from '../../http/visible-writes';
 import { ReadStore } from '../../kernel/read-store';
-import { defined } from '../../kernel/without';
+import { defined } from '../../kernel/values';
 import { type Caller } from '../../network/organisations';
 import { OrderSearch } from '../../processes/order-search';
 import { Clock } from '../../runtime/clock';

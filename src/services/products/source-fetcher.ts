@@ -17,7 +17,7 @@ import { type EventLog } from '../../kernel/event-log';
 import { Fault, NamedError } from '../../kernel/fault';
 import { type Leases } from '../../kernel/leases';
 import { type ReadStore } from '../../kernel/read-store';
-import { defined } from '../../kernel/without';
+import { defined } from '../../kernel/values';
 import { type FollowedDirectory } from '../../network/follower';
 import { type Clock } from '../../runtime/clock';
 import { Leader, Troubles } from '../../runtime/leader';

@@ -15,7 +15,7 @@ import { execute, type Executed, toDomainEvent } from '../../kernel/decider';
 import { type Position, positionOf, type RecordedEvent, START } from '../../kernel/event';
 import { type EventLog } from '../../kernel/event-log';
 import { type CollectionSpec, createUnlessLive, NoGeneration, type ReadStore } from '../../kernel/read-store';
-import { defined } from '../../kernel/without';
+import { defined } from '../../kernel/values';
 import { type Clock } from '../../runtime/clock';
 import { FollowedLog } from '../../runtime/followed-log';
 import { type Posted, Refusals, type ProblemFaults } from '../../wire/api/posted';

@@ -31,7 +31,7 @@ import {
 } from '../../kernel/decider';
 import { namedUuid, NO_STREAM, type Position, streamOf } from '../../kernel/event';
 import { EventLog } from '../../kernel/event-log';
-import { without } from '../../kernel/without';
+import { without } from '../../kernel/values';
 import { FollowedDirectory } from '../../network/follower';
 import { type Caller } from '../../network/organisations';
 import { Clock } from '../../runtime/clock';

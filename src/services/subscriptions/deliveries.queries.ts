@@ -31,7 +31,7 @@ import { eventAt, load } from '../../kernel/decider';
 import { EventLog } from '../../kernel/event-log';
 import { type QueryOptions } from '../../kernel/query';
 import { ReadStore } from '../../kernel/read-store';
-import { defined } from '../../kernel/without';
+import { defined } from '../../kernel/values';
 import { eachOf } from '../../projector/search-in-parts';
 import { Clock } from '../../runtime/clock';
 import { given } from '../../wire/keys/keys';

@@ -5,7 +5,7 @@ import { Backoff } from '../../runtime/unavailable';
 import { type Position } from '../../kernel/event';
 import { EngineUnavailable } from '../../kernel/event-log';
 import { NoGeneration, ReadStore } from '../../kernel/read-store';
-import { defined } from '../../kernel/without';
+import { defined } from '../../kernel/values';
 import { messageIdOf } from '../../domain/subscriptions/receiver-id';
 import { type ListedDelivery } from '../../domain/deliveries/stored-delivery';
 import { Subscriptions } from './commands';

@@ -14,7 +14,7 @@ import { load, type Loaded } from '../../kernel/decider';
 import { EventLog } from '../../kernel/event-log';
 import { type QueryOptions } from '../../kernel/query';
 import { ReadStore } from '../../kernel/read-store';
-import { defined, without } from '../../kernel/without';
+import { defined, without } from '../../kernel/values';
 import { type Caller } from '../../network/organisations';
 import { eachOf } from '../../projector/search-in-parts';
 import { type OutputSecret, type OutputSubscription } from './fields';

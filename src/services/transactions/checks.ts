@@ -18,7 +18,7 @@ import { isPosted, isUnset, type Posted, Refusals, wrong } from '../../wire/api/
 import { amountsIn } from '../../wire/record/minor-units';
 import { complete, type FoundIn, recordReader } from '../../wire/record/read';
 import { type PostedOf } from '../../wire/record/record';
-import { defined } from '../../kernel/without';
+import { defined } from '../../kernel/values';
 
 interface CheckParts {
   readonly directory: Directory;

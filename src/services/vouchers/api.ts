@@ -3,7 +3,7 @@ import { INTEGER } from '../../wire/keys/keys';
 import { IGNORED_FIELDS, ITEM_HELP } from '../../wire/keys/name-list';
 import { SINCE_HEADERS } from '../../wire/keys/pages';
 import { MOST_VERSIONS, type Version } from '../../kernel/decider';
-import { defined } from '../../kernel/without';
+import { defined } from '../../kernel/values';
 import { type Directory } from '../../network/directory';
 import { type Caller } from '../../network/organisations';
 import { jsonList, type ListText, type ListView, listWriter } from '../../wire/record/list';

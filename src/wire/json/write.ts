@@ -1,4 +1,4 @@
-import { isObject } from '../../kernel/unknown';
+import { isObject } from '../../kernel/values';
 
 /** A JSON text; `pretty` adds line breaks (Document 1, Conventions 6). */
 export function writeJson(value: unknown, options: { readonly pretty?: boolean } = {}): string {

@@ -1,5 +1,5 @@
 import { type XmlElement } from './write';
-import { defined } from '../../kernel/without';
+import { defined } from '../../kernel/values';
 
 /**
  * Elements or attributes and their types. A name that ends in `?` is optional, one that ends in `*` may occur any

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { type DomainEvent, execute, load, toNewEvent } from '../../../src/kernel/decider';
 import { NO_STREAM } from '../../../src/kernel/event';
-import { without } from '../../../src/kernel/without';
+import { without } from '../../../src/kernel/values';
 import { appendRequests, requestStream } from '../../../src/domain/subscriptions/delivery-requests';
 import { missedMessages } from '../../../src/delivery/matching/explain';
 import { MatcherRunner } from '../../../src/delivery/matching/matcher-runner';

@@ -6,7 +6,7 @@ import {
   withoutCancelled,
 } from '../../../src/domain/deliveries/redelivery';
 import { type ListedDelivery } from '../../../src/domain/deliveries/stored-delivery';
-import { without } from '../../../src/kernel/without';
+import { without } from '../../../src/kernel/values';
 import { receiverIdOf } from '../../../src/domain/subscriptions/receiver-id';
 import { type Receiver, subscriptionDecider } from '../../../src/domain/subscriptions/subscription';
 

@@ -28,7 +28,7 @@ import {
   targetOf,
   type Write,
 } from '../../../kernel/read-store';
-import { without } from '../../../kernel/without';
+import { without } from '../../../kernel/values';
 import { releaseClosedFiles } from '../connection';
 import { BlobCache, DamagedIndex } from '../search/storage';
 import { GenerationFile, QueryClock, READING_PRAGMAS } from './generation-file';

@@ -20,7 +20,7 @@ import {
   type ValuesSearch,
 } from '../../../kernel/query';
 import { type Generation, type ReadStore, type Target } from '../../../kernel/read-store';
-import { without } from '../../../kernel/without';
+import { without } from '../../../kernel/values';
 import { callsOver, type Remote } from '../../../runtime/calls';
 import { FairQueue } from '../../../runtime/fair-queue';
 import { EmbeddedStore } from './embedded-store';

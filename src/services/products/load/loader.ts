@@ -5,7 +5,7 @@ import { type Fingerprints } from '../../../domain/products/fingerprints';
 import { type Position } from '../../../kernel/event';
 import { EngineUnavailable, type EventLog } from '../../../kernel/event-log';
 import { type BodyCost } from '../../../http/posted-body';
-import { defined } from '../../../kernel/without';
+import { defined } from '../../../kernel/values';
 import { type Directory } from '../../../network/directory';
 import { type FollowedDirectory } from '../../../network/follower';
 import { type Clock } from '../../../runtime/clock';

@@ -12,7 +12,7 @@ import {
 import { digestOf, type Fingerprints, IdTable } from '../../../domain/products/fingerprints';
 import { NO_STREAM, type RecordedEvent, streamOf } from '../../../kernel/event';
 import { DamagedLog, type EventLog } from '../../../kernel/event-log';
-import { without } from '../../../kernel/without';
+import { without } from '../../../kernel/values';
 import { type Clock } from '../../../runtime/clock';
 import { currencyCode, currencyOfCode } from '../../../wire/record/minor-units';
 import { FeedWriter, type WriteItem } from './feed-writer';

@@ -1,5 +1,5 @@
 import { productFaults as fault } from '../../../../domain/products/feed';
-import { defined } from '../../../../kernel/without';
+import { defined } from '../../../../kernel/values';
 import { note } from '../../../../wire/api/posted';
 import { type XmlAttributes } from '../../../../wire/xml/read';
 import { MAX_PRODUCT } from '../../product-check';
