@@ -161,7 +161,9 @@ interface PlainTag {
   readonly full: string;
   readonly name: XmlName;
   readonly attributes: XmlAttributes;
-  /** What the tag after it was, the last time: items have the same elements. */
+  /** Whether it is found by its text when it recurs. Others may be any number, and are not to hold each other. */
+  readonly isKept: boolean;
+  /** What the tag after a kept one was, the last time: items have the same elements. */
   next: PlainTag | undefined;
 }
 
@@ -200,8 +202,9 @@ export function plainElements(
     if (name.prefix !== '' && !prefixes.includes(name.prefix)) return undefined;
     const attributes = attributesIn(inside, full.length);
     if (attributes === undefined) return undefined;
-    const tag: PlainTag = { inside, full, name, attributes, next: undefined };
-    if (attributes === NO_ATTRIBUTES && tags.size < MAX_NAMES) tags.set(inside, tag);
+    const isKept = attributes === NO_ATTRIBUTES && tags.size < MAX_NAMES;
+    const tag: PlainTag = { inside, full, name, attributes, isKept, next: undefined };
+    if (isKept) tags.set(inside, tag);
     return tag;
   };
 
@@ -218,7 +221,7 @@ export function plainElements(
       end = document.indexOf('>', at);
       isEmpty = document.charCodeAt(end - 1) === SLASH;
       tag = end === -1 ? undefined : tagOf(document.slice(at + 1, isEmpty ? end - 1 : end));
-      if (last !== undefined) last.next = tag;
+      if (last?.isKept === true) last.next = tag;
     }
     if (tag === undefined || path.length === PLAIN_DEPTH) return undefined;
     last = tag;
