@@ -30,6 +30,8 @@ import { NOW } from './voucher-network';
 /** Another one each time; one that has failed is given again by this variable. */
 const SEED = Number(process.env.TRANSACTION_SEED ?? Math.floor(Math.random() * 2 ** 31));
 const HISTORIES = cases(500, 12);
+/** So many are always the same, so that the states that they meet do not depend on the seed. */
+const FIXED = Math.floor(HISTORIES / 2);
 /** Histories between rebuilds. */
 const REBUILD_EVERY = Math.ceil(HISTORIES / 4);
 
@@ -257,7 +259,8 @@ async function postXml(report: ModelReport, caller: (typeof CALLERS)[number]): P
 
 it(`${HISTORIES} random histories give what a reference model gives, after rebuilds too (decisions T1 to T7, N1, N2; TRANSACTION_SEED=${SEED})`, async () => {
   const histories: History[] = [];
-  for (const [number, steps] of randomHistories(HISTORIES, SEED).entries()) {
+  const random = [...randomHistories(FIXED, 1), ...randomHistories(HISTORIES - FIXED, SEED)];
+  for (const [number, steps] of random.entries()) {
     const history = new History(number);
     histories.push(history);
     try {
