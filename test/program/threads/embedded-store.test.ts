@@ -37,6 +37,43 @@ test('large batches are written by a thread that gives way to those of requests 
   await remove();
 });
 
+test('the thread that writes goes on to the next batch while the calling thread is busy', async () => {
+  const { directory, remove } = await storeFolder();
+  const store = openWithWriter({ directory });
+  const generation = await live(store, OFFERS);
+  const target = { collection: OFFERS.name };
+  await put(store, target, generatedDocuments(10));
+  const batches = [100, 200, 300].map((documents) => put(store, target, generatedDocuments(documents)));
+  const other = new DatabaseSync(pathOf(directory, generation), { readOnly: true });
+  const counted = other.prepare('SELECT count(*) AS documents FROM keys');
+  // Nothing of this thread goes on meanwhile, so no answer is seen.
+  const deadline = performance.now() + 60_000;
+  while (Number(counted.get()?.['documents']) < 300) expect(performance.now()).toBeLessThan(deadline);
+  other.close();
+  await Promise.all(batches);
+  await store.close();
+  await remove();
+});
+
+test('the thread that writes is replaced when it dies: what it was called with fails, the next batch is written', async () => {
+  const { directory, remove } = await storeFolder();
+  const started = jest.spyOn(Worker.prototype, 'unref');
+  const store = openWithWriter({ directory });
+  await live(store, OFFERS);
+  const target = { collection: OFFERS.name };
+  await put(store, target, generatedDocuments(10));
+  const ended = (started.mock.contexts[0] as Worker).terminate();
+  const batches = [20, 30].map((documents) => put(store, target, generatedDocuments(documents)));
+  const unavailable = { status: 'rejected', reason: { name: 'EngineUnavailable' } };
+  expect(await Promise.allSettled(batches)).toMatchObject([unavailable, unavailable]);
+  await ended;
+  started.mockRestore();
+  await put(store, target, generatedDocuments(40));
+  expect(await store.count(target, EVERYTHING)).toBe(40);
+  await store.close();
+  await remove();
+});
+
 test('stores in two threads or processes see the writes, swaps and drops of the other', async () => {
   const { directory, remove } = await storeFolder();
   const [one, other] = [true, false].map((threads) => openEmbeddedStore({ directory, threads, readers: 2 }));
@@ -149,8 +186,8 @@ test('finishing a generation merges each partition once, although batches were w
 });
 
 /** The number that the next segment of a generation will have. */
-function nextSegment(directory: string, { collection, number }: Generation): number {
-  const database = new DatabaseSync(join(directory, `${collection}-g${number}.sqlite`), { readOnly: true });
+function nextSegment(directory: string, generation: Generation): number {
+  const database = new DatabaseSync(pathOf(directory, generation), { readOnly: true });
   const row = database.prepare("SELECT bytes FROM blobs WHERE name = 'manifest'").get();
   database.close();
   return Number(/"next":(\d+)/.exec(Buffer.from(row?.bytes as Uint8Array).toString())?.[1]);
@@ -225,3 +262,7 @@ test('a client has all threads while its queries are quick and nobody else waits
   await threads.close();
   await remove();
 });
+
+function pathOf(directory: string, { collection, number }: Generation): string {
+  return join(directory, `${collection}-g${number}.sqlite`);
+}
