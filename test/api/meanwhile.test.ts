@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import { delistings } from '../../projections/feeds';
 import { products } from '../../projections/products';
 import { EngineUnavailable } from '../../src/kernel/event-log';
@@ -29,14 +30,6 @@ afterAll(() => app.close());
 const get = (keys = '', headers = {}) =>
   app.get(`/1.0/productsUnlimited;fid=${german}${keys}`, { token: TOKENS.preisblick, headers });
 
-/** The answer of a client that tries again when a read model is not back in time, which takes long on a busy machine. */
-async function getAgain(keys: string): Promise<Response> {
-  for (;;) {
-    const answer = await get(keys);
-    if (answer.headers['retry-after'] === undefined) return answer;
-  }
-}
-
 interface Download {
   readonly products: readonly FoundProduct[];
   readonly removed?: readonly string[];
@@ -45,6 +38,24 @@ const idOf = ({ offers }: FoundProduct) => offers[0]!.sourceProductId;
 const idsIn = (answer: Response) => answer.json<Download>().products.map(idOf).sort();
 const nextOf = ({ headers }: Response) => String(headers['x-next-since']);
 const removedIn = (answer: Response) => answer.json<Download>().removed;
+
+/**
+ * The first answer with changes to a client that follows the feed, and asks again when a download is refused or broken
+ * off: a read model may take longer to be back than a download waits, on a busy machine.
+ */
+async function changesSince(value: string): Promise<Response> {
+  let since = value;
+  for (;;) {
+    const answer = await get(`;since=${since}`).catch(() => undefined);
+    if (answer?.statusCode === 200) {
+      if (idsIn(answer).length > 0 || removedIn(answer)?.length !== 0) return answer;
+      since = nextOf(answer);
+    }
+    // The next day: a version may be downloaded so many times.
+    now += 24 * HOUR;
+    await pause(100);
+  }
+}
 
 /** The time of the last update, as both places tell it. */
 async function updated(): Promise<readonly (string | null)[]> {
@@ -280,7 +291,7 @@ describe('while a rebuild replaces a read model by one that has still to catch u
       });
       await store.finish(older!.generation);
       const planned = pauseCall(app.exporter, 'render', 1);
-      const download = getAgain(`;since=${next}`);
+      const download = changesSince(next);
       await planned.reached;
       const catchingUp = pauseCall(store, 'write', 1, ({ collection }) => collection === name);
       await store.swap(older!.generation);
