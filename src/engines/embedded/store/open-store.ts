@@ -173,17 +173,17 @@ class WriterThread extends ThreadedStore {
     checkpoint: Position | undefined,
   ): Promise<void> {
     if (prepared.length < this.largeBatch) return super.writePrepared(target, prepared, checkpoint);
-    return this.threads.next().writePrepared(target, prepared, checkpoint);
+    return this.threads.only().writePrepared(target, prepared, checkpoint);
   }
 
   // All merges are made in the thread: there is one at a time.
 
   override finishStep(target: Target): Promise<boolean> {
-    return this.threads.next().finishStep(target);
+    return this.threads.only().finishStep(target);
   }
 
   override keep(target: Target, isWritten: boolean): Promise<boolean> {
-    return this.threads.next().keep(target, isWritten);
+    return this.threads.only().keep(target, isWritten);
   }
 }
 
@@ -284,7 +284,7 @@ export class StoreThreads {
    * The only thread, which does one after the other what it is called with: it need not wait until the calling thread,
    * which may be busy, has seen an answer.
    */
-  next(): Remote<EmbeddedStore> {
+  only(): Remote<EmbeddedStore> {
     if (this.closed) throw new EngineUnavailable('the read store is closed');
     this.start();
     const [thread] = this.threads;
