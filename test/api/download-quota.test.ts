@@ -1,8 +1,9 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { request } from 'undici';
+import { EngineUnavailable } from '../../src/kernel/event-log';
 import { TestApp } from '../support/app';
 import { type EsdbServer, startEsdbServer } from '../support/esdb-server';
-import { pauseRendering } from '../support/pause-call';
+import { pauseCall, pauseRendering } from '../support/pause-call';
 import { FEEDS, NETWORK, TOKENS } from './network';
 import { clientOf, outcome, product } from './posted';
 
@@ -57,6 +58,12 @@ describe('the quota of downloads (decisions P18)', () => {
     const found: number[] = [];
     for (const one of keys) found.push((await get(one)).statusCode);
     return found;
+  };
+
+  const countedDownloads = async () => {
+    let count = 0;
+    for await (const batch of app.engines.log.readStream(`download-${german}-11`)) count += batch.length;
+    return count;
   };
 
   beforeAll(async () => {
@@ -135,6 +142,7 @@ describe('the quota of downloads (decisions P18)', () => {
   it('counts downloads that are aborted', async () => {
     await app.http.listen(0, '127.0.0.1');
     const base = await app.http.getUrl();
+    const before = await countedDownloads();
     for (const format of ['.json', '.xml', '.csv']) {
       const held = pauseRendering(app.exporter, 1);
       const client = new AbortController();
@@ -147,7 +155,21 @@ describe('the quota of downloads (decisions P18)', () => {
       held.release();
       while (app.exporter.size > 0) await turn();
     }
+    // Counted is what has begun, though its client has gone.
+    while ((await countedDownloads()) < before + 3) await turn();
     expect(await outcomes([''])).toEqual([429]);
+  });
+
+  it('does not count downloads that cannot begin', async () => {
+    for (const format of ['.json', '.xml', '.csv', ';page=1;pageSize=1', '']) {
+      const held = pauseCall(app.exporter, 'render', 1);
+      const sent = get(format);
+      await held.reached;
+      held.release(new EngineUnavailable('a read model is behind'));
+      expect((await sent).statusCode).toBe(500);
+      held.release();
+    }
+    expect(await outcomes(['', '', '', ''])).toEqual([200, 200, 200, 429]);
   });
 
   it('counts the pages of a version as one download', async () => {

@@ -265,9 +265,9 @@ const download = fc.record(
     version: fc.constantFrom('10', '20'),
     page: fc.integer({ min: 1, max: 3 }),
     at,
-    head: fc.constant('30'),
+    recordedAt: fc.constant('30'),
   },
-  { requiredKeys: ['feedId', 'organisationId', 'version', 'at', 'head'] },
+  { requiredKeys: ['feedId', 'organisationId', 'version', 'at', 'recordedAt'] },
 );
 
 const ratesCommand = fc.record({

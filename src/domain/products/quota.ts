@@ -40,7 +40,8 @@ export interface CountedDownload extends Pick<
   'feedId' | 'organisationId' | 'version' | 'at'
 > {
   readonly page?: number;
-  readonly head: Position;
+  /** The position of the last download's event; `START` if there is none. */
+  readonly recordedAt: Position;
 }
 
 const HOUR_MS = 3_600_000;
@@ -57,10 +58,10 @@ export const quota: Decider<CountedDownload, FeedDownloads, FeedDownloaded> = {
   category: 'download',
   supersedes: () => true,
   initial: {},
-  decide({ page, head, ...download }, { first, last }) {
-    // A process that lags behind counts towards the version that another has already sent; a moved log has other
-    // positions.
-    const isBehind = last !== undefined && last.version > download.version && last.version <= head;
+  decide({ page, recordedAt, ...download }, { first, last }) {
+    // A process that lags behind counts towards the version that another has already sent. One after its own event is
+    // of another log, from which the event was moved here.
+    const isBehind = last !== undefined && last.version > download.version && last.version <= recordedAt;
     const version = isBehind ? last.version : download.version;
     const present = last?.version === version ? last : undefined;
     const further = present && page !== undefined ? withPage(present.pages, page) : undefined;

@@ -1,7 +1,7 @@
 import { mkdir, open, readdir, readFile, rename, stat, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { appendIdempotently, load, MAX_ATTEMPTS, toNewEvent } from '../../kernel/decider';
-import { NO_STREAM, type Position, streamOf } from '../../kernel/event';
+import { type NewEvent, NO_STREAM, streamOf } from '../../kernel/event';
 import { EngineUnavailable, type EventLog, RevisionConflict } from '../../kernel/event-log';
 import { Fault } from '../../kernel/fault';
 import { type Clock, type Timer } from '../../runtime/clock';
@@ -10,7 +10,7 @@ import { unavailableIfSystem, withEngineTimeout } from '../../runtime/unavailabl
 import { type CountedDownload, quota, quotaId } from '../../domain/products/quota';
 
 /** A download at a time (`at`: ISO 8601). Its id is that of the event that records it. */
-interface TimedDownload extends Omit<CountedDownload, 'head'> {
+interface TimedDownload extends Omit<CountedDownload, 'recordedAt'> {
   readonly id: string;
 }
 
@@ -24,6 +24,12 @@ interface RecordedIds {
 interface Noted {
   readonly names: ReadonlyMap<string, readonly string[]>;
   readonly states: ReadonlyMap<string, typeof quota.initial>;
+}
+
+/** What is to be appended to the stream of a quota at a revision. */
+interface Decided {
+  readonly revision: number;
+  readonly events: readonly NewEvent[];
 }
 
 interface CounterParts {
@@ -93,50 +99,76 @@ export class DownloadCounter {
     await this.counting;
   }
 
-  /** Raises 429, and `EngineUnavailable` if the log is unavailable and the download cannot be noted. */
-  async count(download: Omit<TimedDownload, 'at' | 'id'>): Promise<void> {
+  /**
+   * Begins a download, if the quota allows it, and counts it once it has begun: one that cannot begin sends nothing.
+   * Raises 429, what `begin` raises, and `EngineUnavailable` if the log is unavailable and the download cannot be noted.
+   */
+  async count<Begun extends { readonly release: () => void }>(
+    download: Omit<TimedDownload, 'at' | 'id'>,
+    begin: () => Promise<Begun>,
+  ): Promise<Begun> {
+    const { clock } = this.parts;
     const id = quotaId(download);
-    await this.mutex.runExclusive(id, async () => {
-      const { clock } = this.parts;
-      const timed = { ...download, id: clock.uuid(), at: clock.now().toISOString() };
-      try {
-        if (this.noted.has(id)) await this.countNoted(id, await this.list());
-        await this.record(timed);
-      } catch (error) {
-        if (!(error instanceof EngineUnavailable)) throw error;
-        await this.note(id, timed, error);
-      }
-    });
+    const timed = { ...download, id: clock.uuid(), at: clock.now().toISOString() };
+    const record = await this.mutex.runExclusive(id, () => this.admit(id, timed));
+    const begun = await begin();
+    try {
+      await this.mutex.runExclusive(id, record);
+    } catch (error) {
+      begun.release();
+      throw error;
+    }
+    return begun;
   }
 
-  /** With `recorded`, nothing happens if the download is recorded already. */
-  private async record({ id, ...download }: TimedDownload, recorded?: RecordedIds): Promise<void> {
+  /** What records a download that the quota allows. Raises 429. */
+  private async admit(id: string, download: TimedDownload): Promise<() => Promise<void>> {
+    const noteIfUnavailable = async (error: unknown): Promise<void> => {
+      if (!(error instanceof EngineUnavailable)) throw error;
+      await this.note(id, download, error);
+    };
+    try {
+      if (this.noted.has(id)) await this.countNoted(id, await this.list());
+      const decided = await this.decide(download);
+      return () => this.record(download, decided).catch(noteIfUnavailable);
+    } catch (error) {
+      if (!(error instanceof EngineUnavailable)) throw error;
+      return () => noteIfUnavailable(error);
+    }
+  }
+
+  /** Raises 429. With `recorded`, nothing is to be appended if the download is recorded already. */
+  private async decide({ id, ...download }: TimedDownload, recorded?: RecordedIds): Promise<Decided> {
     const { clock, log } = this.parts;
-    const head = await withEngineTimeout(clock, 'the event log', log.head(), LOG_MS);
+    const loading = load(log, quota, quotaId(download));
+    const { state, revision, position } = await withEngineTimeout(clock, 'the event log', loading, LOG_MS);
+    const isRecorded =
+      recorded !== undefined && (await this.knownOf(recorded, revision, download)).ids.has(id);
+    const events = isRecorded ? [] : quota.decide({ ...download, recordedAt: position }, state);
+    return { revision, events: events.map((event) => toNewEvent(event, id)) };
+  }
+
+  /** Appends what was decided, or what is decided again if another download was counted meanwhile. */
+  private async record(download: TimedDownload, decided: Decided, recorded?: RecordedIds): Promise<void> {
     const stream = streamOf(quota.category, quotaId(download));
-    for (let attempt = 1; ; attempt += 1) {
-      const { state, revision } = await load(log, quota, quotaId(download));
-      if (recorded !== undefined) {
-        await this.addRecorded(recorded, stream, revision, download.version);
-        if (recorded.ids.has(id)) return;
-      }
-      const events = quota.decide({ ...download, head }, state).map((event) => toNewEvent(event, id));
+    for (let [{ revision, events }, attempt] = [decided, 1]; events.length > 0; attempt += 1) {
       try {
-        await appendIdempotently(log, stream, revision, events);
+        await appendIdempotently(this.parts.log, stream, revision, events);
         return;
       } catch (error) {
         if (!(error instanceof RevisionConflict) || attempt === MAX_ATTEMPTS) throw error;
       }
+      ({ revision, events } = await this.decide(download, recorded));
     }
   }
 
-  /** Reads the events up to `revision` not read before; downloads are recorded after the version they sent. */
-  private async addRecorded(
+  /** What is recorded up to `revision`: reads what was not read before. Downloads are recorded after the version they sent. */
+  private async knownOf(
     recorded: RecordedIds,
-    stream: string,
     revision: number,
-    version: Position,
-  ): Promise<void> {
+    { version, ...of }: Pick<TimedDownload, 'feedId' | 'organisationId' | 'version'>,
+  ): Promise<RecordedIds> {
+    const stream = streamOf(quota.category, quotaId(of));
     const options = { backwards: true, from: revision, limit: revision - recorded.revision };
     reading: for await (const batch of this.parts.log.readStream(stream, {
       ...options,
@@ -147,6 +179,7 @@ export class DownloadCounter {
         recorded.ids.add(id);
       }
     recorded.revision = revision;
+    return recorded;
   }
 
   /** Raises `unavailable` for one that is more than the quota of its version. */
@@ -214,7 +247,8 @@ export class DownloadCounter {
     const error = await rename(join(folder, name), taken).catch((reason: unknown) => reason);
     if (error !== undefined) return;
     try {
-      await this.record(JSON.parse(await readFile(taken, 'utf8')) as TimedDownload, recorded);
+      const download = JSON.parse(await readFile(taken, 'utf8')) as TimedDownload;
+      await this.record(download, await this.decide(download, recorded), recorded);
     } catch (error) {
       if (error instanceof EngineUnavailable) {
         await rename(taken, waiting);
@@ -242,10 +276,10 @@ export class DownloadCounter {
 /** Undefined if the quota does not allow it. */
 function stateAfter(
   before: typeof quota.initial,
-  download: Omit<CountedDownload, 'head'>,
+  download: Omit<CountedDownload, 'recordedAt'>,
 ): typeof quota.initial | undefined {
   try {
-    const events = quota.decide({ ...download, head: download.version }, before);
+    const events = quota.decide({ ...download, recordedAt: download.version }, before);
     return events.reduce((state, event) => quota.evolve(state, event), before);
   } catch (error) {
     if (error instanceof Fault) return undefined;

@@ -262,15 +262,12 @@ class DownloadsController {
     const headers = { ETag: etag, 'X-Next-Since': plan.next };
     if (hasVersion(ifNoneMatch, etag)) return { status: 304, headers };
     if (headOnly) return { status: 200, headers };
-    if (!plan.isEmpty) {
-      const { organisationId } = caller;
-      const numbered = page === undefined ? {} : { page: page.page };
-      const { version } = plan;
-      await this.counter.count({ feedId, organisationId, version, ...numbered });
-    }
     const records = page && { from: (page.page - 1) * page.size, to: page.page * page.size };
-    const { tokenHash: client } = caller;
-    const { body, release } = await this.rendered.take({ ...plan, client, page: records });
+    const { organisationId, tokenHash: client } = caller;
+    const take = () => this.rendered.take({ ...plan, client, page: records });
+    const numbered = page === undefined ? {} : { page: page.page };
+    const download = { feedId, organisationId, version: plan.version, ...numbered };
+    const { body, release } = plan.isEmpty ? await take() : await this.counter.count(download, take);
     return { status: 200, headers, body: jsonp === undefined ? body : called(jsonp, body), ended: release };
   }
 }
