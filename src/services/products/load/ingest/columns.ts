@@ -52,6 +52,7 @@ interface ProductDraft {
   readonly product: Record<string, unknown>;
   readonly separators: CellSeparators;
   readonly image: Record<string, string>;
+  imageCell: string | undefined;
   readonly types: string[];
   readonly shipping: string[];
   readonly fields: { readonly name: string; readonly value: string }[];
@@ -114,7 +115,7 @@ const MEANINGS: ReadonlyMap<string, Meaning> = new Map<string, Meaning>([
     'sourceProductUrl',
     { field: 'productUrl', take: ({ product }, text) => (product.sourceProductUrl = text) },
   ],
-  ['productImage', { field: 'productImage', take: ({ image }, text) => (image.all = text) }],
+  ['productImage', { field: 'productImage', take: (draft, text) => (draft.imageCell = text) }],
   [
     'imageUrl',
     { field: 'productImage', also: ['image_link'], take: ({ image }, text) => (image.url = text) },
@@ -259,6 +260,7 @@ export function productOf(named: NamedTexts, separators: CellSeparators, terms: 
     product: {},
     separators,
     image: {},
+    imageCell: undefined,
     types: [],
     shipping: [],
     fields: [],
@@ -275,14 +277,13 @@ export function productOf(named: NamedTexts, separators: CellSeparators, terms: 
     if (known !== undefined) known.take(draft, text);
     else draft.fields.push({ name: meaning.slice(CUSTOM.length), value: text });
   }
-  const { product, fields, shipping, image } = draft;
+  const { product, fields, shipping, image, imageCell } = draft;
   if (product.sourceProductUrl !== undefined) {
     product.productUrl = product.sourceProductUrl;
     delete product.sourceProductUrl;
   }
-  const { all, ...parts } = image;
-  if (image.url !== undefined || all !== undefined)
-    product.productImage = image.url === undefined && all !== undefined ? imageIn(all, separators) : parts;
+  if (image.url !== undefined) product.productImage = image;
+  else if (imageCell !== undefined) product.productImage = imageIn(imageCell, separators);
   if (fields.length > 0) product.fields = fields;
   product.categories = categoriesOf(draft);
   if (shipping.length > 0) product.shippingCost = shippingCost(shipping, terms);
@@ -359,10 +360,13 @@ const MONEY = /^([\d.,]+) *([A-Za-z]{3})$/;
  * `1299.50`. What could mean two amounts, such as `1,299`, stays as it is.
  */
 function withPoint(amount: string): string {
+  if (POSTED.test(amount)) return amount;
   const [, whole, decimals = ''] = DECIMAL_COMMA.exec(amount) ?? DECIMAL_POINT.exec(amount) ?? [];
   return whole === undefined ? amount : `${whole.replaceAll(/[.,]/g, '')}.${decimals.padEnd(2, '0')}`;
 }
 
+/** What most are written like. */
+const POSTED = /^\d+\.\d\d$/;
 const DECIMAL_COMMA = /^(\d+|\d{1,3}(?:\.\d{3})+),(\d{1,2})$/;
 const DECIMAL_POINT = /^(\d+|\d{1,3}(?:,\d{3})+)\.(\d{1,2})$/;
 

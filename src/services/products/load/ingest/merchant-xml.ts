@@ -159,17 +159,20 @@ export class MerchantXml extends XmlProducts {
   }
 
   private closeItem(): void {
-    const { elements, texts, items } = this;
+    const { elements, texts } = this;
     let hasId = false;
-    for (const [at, { meaning, best, rank }] of elements.entries()) {
+    let isOnce = true;
+    for (const { meaning, best } of elements) {
       if (meaning === 'sourceProductId') hasId = true;
-      if (best.item !== items) {
-        best.item = items;
-        best.rank = 0;
-        best.isTaken = false;
-      }
-      if (rank > best.rank && (texts[at] ?? '').trim() !== '') best.rank = rank;
+      if (best.item === this.items) isOnce = false;
+      best.item = this.items;
+      best.rank = 0;
+      best.isTaken = false;
     }
+    // Of several elements of one meaning those with the best rank are read that have a text.
+    if (!isOnce)
+      for (const [at, { best, rank }] of elements.entries())
+        if (rank > best.rank && (texts[at] ?? '').trim() !== '') best.rank = rank;
     const named = { meanings: [] as string[], texts: [] as string[], names: [] as string[] };
     let unread: Set<string> | undefined;
     let repeated: Set<string> | undefined;

@@ -123,12 +123,12 @@ export abstract class XmlProducts {
    * Parses a whole product, where one may begin; lines are counted from its start. True if JSON
    * escapes none of its texts.
    */
-  writeProduct(element: Buffer, origin: string): boolean {
+  writeProduct(element: Buffer, origin: () => string): boolean {
     this.plain ??= plainElements(this.handlers, this.prefixes);
     const usual = this.plain(element);
     if (usual !== undefined) return usual.isPlain;
     this.countFromHere();
-    this.write(element, origin);
+    this.write(element, origin());
     return false;
   }
 

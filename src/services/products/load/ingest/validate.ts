@@ -267,10 +267,11 @@ export function xmlProducts(written: WrittenElements, sink: ProductSink): XmlPro
 /** Parses elements as if each were the only one of a body. */
 function elementParser(written: WrittenElements): ParseProduct {
   const found: (ReadProduct | ProductRefusal)[] = [];
-  let place = '';
+  let place = 0;
   const reader = xmlProducts(written, {
     onProduct: (product) => found.push(product),
-    onOversized: (sourceProductId) => found.push(oversized(usableId(sourceProductId), place)),
+    onOversized: (sourceProductId) =>
+      found.push(oversized(usableId(sourceProductId), placeOf(written, place))),
   });
   const path = written.format === 'xml' ? ['products'] : MERCHANT_ROOTS[written.root].path;
   const declarations = written.prefixes.map((prefix) => ` xmlns:${prefix}="${prefix}"`);
@@ -278,8 +279,8 @@ function elementParser(written: WrittenElements): ParseProduct {
   const name = elementName(written);
   return (bytes, sequence) => {
     found.length = 0;
-    place = placeOf(written, sequence);
-    const isPlain = reader.writeProduct(bytes, ` of ${name} ${sequence}`);
+    place = sequence;
+    const isPlain = reader.writeProduct(bytes, () => ` of ${name} ${sequence}`);
     const [only] = found;
     if (only === undefined || found.length > 1 || !reader.isBetween)
       throw fault.noParsableContent(`the body cannot be parsed: ${name} ${sequence} is not one element`);
