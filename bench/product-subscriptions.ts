@@ -19,8 +19,6 @@ const SUBSCRIPTIONS = 1_000;
 const ROLES = 'api,projector,automation,notifier';
 /** Of the prices before: each load lowers all of them. */
 const SHARE = 0.8;
-/** From so many products on, one round: it takes a quarter of an hour. */
-const FEW_FROM = 500_000;
 /** Between looks at what is matched (ms). */
 const LOOK_MS = 200;
 
@@ -32,7 +30,7 @@ const LOOK_MS = 200;
  * against the time until searches show the load, which messages wait for.
  */
 export async function productSubscriptions(bench: Bench): Promise<readonly Figure[]> {
-  const rounds = bench.count < FEW_FROM ? roundsOf(bench.count) : 1;
+  const rounds = roundsOf(bench.count);
   const bodies: string[] = [];
   for (let round = 0; round <= rounds; round += 1) bodies.push(await bodyOf(bench, SHARE ** round));
   const bodyAt = (round: number): string => bodies[round] ?? '';
@@ -47,10 +45,12 @@ export async function productSubscriptions(bench: Bench): Promise<readonly Figur
     for (const server of [subscribed, other]) await server.shows(await server.post(FEED, 'json', bodyAt(0)));
     await matched(subscribed, all, 1);
     const [shown, behind]: [number[], number[]] = [[], []];
+    const bothRest = () => Promise.all([subscribed.rests(), other.rests()]);
     const compared = await compareRates(
       { figure: 'product-subscriptions', goal: 0.95, count: bench.count, rounds },
       async (round) => {
         let position = '';
+        await bothRest();
         const took = await timed(
           async () => (position = await subscribed.post(FEED, 'json', bodyAt(round + 1))),
         );
@@ -60,6 +60,7 @@ export async function productSubscriptions(bench: Bench): Promise<readonly Figur
       },
       async (round) => {
         let position = '';
+        await bothRest();
         const took = await timed(async () => (position = await other.post(FEED, 'json', bodyAt(round + 1))));
         shown.push(await timed(() => other.shows(position)));
         return took;

@@ -5,6 +5,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { type Readable } from 'node:stream';
+import { setTimeout as pause } from 'node:timers/promises';
 import { Agent, type Dispatcher, request } from 'undici';
 import { ADVERTISER_TOKEN, networkFile, PUBLISHER_TOKEN } from './network';
 import { memoryGrowth, memoryOf } from './process-memory';
@@ -16,6 +17,8 @@ const TYPES: Readonly<Record<FeedText, string>> = { ...CONTENT_TYPES, google: CO
 
 /** Of the kernel, a second. */
 const TICKS = 100;
+/** Seconds of processor time in a second that a server takes that has nothing to do, at most. */
+const IDLE = 0.1;
 
 /** The server as users run it: its own process, accessed over HTTP on the loopback interface. */
 export class Server {
@@ -133,6 +136,14 @@ export class Server {
     const stat = readFileSync(`/proc/${this.child.pid}/stat`, 'utf8');
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
     return (Number(fields[11]) + Number(fields[12])) / TICKS;
+  }
+
+  /** Waits until it has nothing to do: what it merges after a large load takes time from whoever comes next. */
+  async rests(): Promise<void> {
+    for (let before = -Infinity, now = this.processorSeconds(); now - before > IDLE;) {
+      await pause(1000);
+      [before, now] = [now, this.processorSeconds()];
+    }
   }
 
   /** Peak resident memory so far, in MB. */
