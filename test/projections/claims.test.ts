@@ -3,7 +3,8 @@ import { claimDecider, type ClaimEvent } from '../../src/domain/claims/claim';
 import { positionOf } from '../../src/kernel/event';
 import { directoryOf, project } from '../projector/sample-events';
 import { golden } from '../support/golden';
-import { MemoryCollections, MemoryStore } from '../world/memory-store';
+import { MemoryCollections } from '../world/memory-collections';
+import { MemoryStore } from '../world/memory-store';
 
 const events = (...types: readonly string[]): ClaimEvent[] =>
   types.map((type) => golden<ClaimEvent>(type as ClaimEvent['type']).event);

@@ -39,7 +39,7 @@ module.exports = {
       'EventStoreDB and Elasticsearch',
       ['test/api', 'test/delivery/scheduling', 'test/program/kills'],
       { log: 'eventstoredb', store: 'elasticsearch' },
-      ['<rootDir>/test/api/**/*.test.ts', '**/{delivery-runner,notifiers}.test.ts'],
+      ['<rootDir>/test/api/**/*.test.ts', '**/{delivery-runner,ended-and-asked,notifiers}.test.ts'],
     ),
   ],
 };

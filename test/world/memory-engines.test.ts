@@ -5,7 +5,8 @@ import { EngineUnavailable } from '../../src/kernel/event-log';
 import { type Leases } from '../../src/kernel/leases';
 import { LeaseTable, MemoryLeases } from './memory-leases';
 import { MemoryEvents, MemoryLog } from './memory-log';
-import { MemoryCollections, MemoryStore } from './memory-store';
+import { MemoryCollections } from './memory-collections';
+import { MemoryStore } from './memory-store';
 import { EPOCH } from './simulation';
 
 type LeasesClock = Parameters<LeasesFixture['again']>[0];

@@ -15,7 +15,8 @@ import { type Disks, Host, type HostShape, ROLES, SECRETS, type Shape, shapeOf }
 import { imported } from './imported';
 import { LeaseTable } from './memory-leases';
 import { MemoryEvents, MemoryLog } from './memory-log';
-import { MemoryCollections, MemoryStore } from './memory-store';
+import { MemoryCollections } from './memory-collections';
+import { MemoryStore } from './memory-store';
 import { CALM, type EngineName, Network, type Trouble } from './network';
 import { Random } from './random';
 import { type Received, Receivers } from './receivers';

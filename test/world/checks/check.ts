@@ -3,7 +3,7 @@ import { groupedBy } from '../../support/oracle';
 import { type Clients, type Happened, type InLog } from '../clients';
 import { type Disks } from '../host';
 import { type MemoryEvents } from '../memory-log';
-import { type MemoryCollections } from '../memory-store';
+import { type MemoryCollections } from '../memory-collections';
 import { type Network } from '../network';
 import { type Receivers } from '../receivers';
 import { type Simulation } from '../simulation';
