@@ -52,7 +52,6 @@ interface ProductDraft {
   readonly product: Record<string, unknown>;
   readonly separators: CellSeparators;
   readonly image: Record<string, string>;
-  imageCell: string | undefined;
   readonly types: string[];
   readonly shipping: string[];
   readonly fields: { readonly name: string; readonly value: string }[];
@@ -115,7 +114,7 @@ const MEANINGS: ReadonlyMap<string, Meaning> = new Map<string, Meaning>([
     'sourceProductUrl',
     { field: 'productUrl', take: ({ product }, text) => (product.sourceProductUrl = text) },
   ],
-  ['productImage', { field: 'productImage', take: (draft, text) => (draft.imageCell = text) }],
+  ['productImage', { field: 'productImage', take: takeImage }],
   [
     'imageUrl',
     { field: 'productImage', also: ['image_link'], take: ({ image }, text) => (image.url = text) },
@@ -260,7 +259,6 @@ export function productOf(named: NamedTexts, separators: CellSeparators, terms: 
     product: {},
     separators,
     image: {},
-    imageCell: undefined,
     types: [],
     shipping: [],
     fields: [],
@@ -277,13 +275,12 @@ export function productOf(named: NamedTexts, separators: CellSeparators, terms: 
     if (known !== undefined) known.take(draft, text);
     else draft.fields.push({ name: meaning.slice(CUSTOM.length), value: text });
   }
-  const { product, fields, shipping, image, imageCell } = draft;
+  const { product, fields, shipping, image } = draft;
   if (product.sourceProductUrl !== undefined) {
     product.productUrl = product.sourceProductUrl;
     delete product.sourceProductUrl;
   }
   if (image.url !== undefined) product.productImage = image;
-  else if (imageCell !== undefined) product.productImage = imageIn(imageCell, separators);
   if (fields.length > 0) product.fields = fields;
   product.categories = categoriesOf(draft);
   if (shipping.length > 0) product.shippingCost = shippingCost(shipping, terms);
@@ -360,13 +357,12 @@ const MONEY = /^([\d.,]+) *([A-Za-z]{3})$/;
  * `1299.50`. What could mean two amounts, such as `1,299`, stays as it is.
  */
 function withPoint(amount: string): string {
-  if (POSTED.test(amount)) return amount;
+  // As most are written.
+  if (/^\d+\.\d\d$/.test(amount)) return amount;
   const [, whole, decimals = ''] = DECIMAL_COMMA.exec(amount) ?? DECIMAL_POINT.exec(amount) ?? [];
   return whole === undefined ? amount : `${whole.replaceAll(/[.,]/g, '')}.${decimals.padEnd(2, '0')}`;
 }
 
-/** What most are written like. */
-const POSTED = /^\d+\.\d\d$/;
 const DECIMAL_COMMA = /^(\d+|\d{1,3}(?:\.\d{3})+),(\d{1,2})$/;
 const DECIMAL_POINT = /^(\d+|\d{1,3}(?:,\d{3})+)\.(\d{1,2})$/;
 
@@ -380,11 +376,12 @@ function isWithin(interval: string, time: number): boolean | undefined {
 }
 
 /** A cell `url;width;height`, or the URL alone. */
-function imageIn(text: string, { value }: CellSeparators): Readonly<Record<string, string>> {
+function takeImage({ product, separators: { value } }: ProductDraft, text: string): void {
   const parts = text.split(value);
   const [width = '', height = ''] = parts.slice(-2).map((part) => part.trim());
   const isWhole = parts.length >= 3 && /^\d*$/.test(width) && /^\d*$/.test(height);
-  return isWhole ? { url: parts.slice(0, -2).join(value), width, height } : { url: text };
+  const whole = { url: parts.slice(0, -2).join(value), width, height };
+  product.productImage = isWhole ? whole : { url: text };
 }
 
 /**
