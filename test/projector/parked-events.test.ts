@@ -36,6 +36,15 @@ describe('an event that cannot be folded', () => {
     },
   };
 
+  /** The products, one of which has a field that is not declared. */
+  const wrong: Projection = {
+    ...picky,
+    describe(document, id, directory) {
+      const described = products.describe(document as never, id, directory);
+      return id === a ? { ...described, fields: { ...described.fields, colour: 'red' } } : described;
+    },
+  };
+
   test('parks its document including later events, while others continue', async () => {
     const runner = world.runner({}, [picky]);
     await runner.start();
@@ -83,13 +92,6 @@ describe('an event that cannot be folded', () => {
   });
 
   test('is parked when the store refuses the document', async () => {
-    const wrong: Projection = {
-      ...picky,
-      describe(document, id, directory) {
-        const described = products.describe(document as never, id, directory);
-        return id === a ? { ...described, fields: { ...described.fields, colour: 'red' } } : described;
-      },
-    };
     await world.runner({}, [wrong]).start();
     await world.emit(listed('a'), listed('b'));
     await world.settled([wrong]);
@@ -98,13 +100,6 @@ describe('an event that cannot be folded', () => {
   });
 
   test('is parked at the refused event, even if later events have been folded', async () => {
-    const wrong: Projection = {
-      ...picky,
-      describe(document, id, directory) {
-        const described = products.describe(document as never, id, directory);
-        return id === a ? { ...described, fields: { ...described.fields, colour: 'red' } } : described;
-      },
-    };
     await prepareParked(world.store);
     const generation = await world.store.create(wrong.collection);
     await world.store.finish(generation);
